@@ -1,0 +1,35 @@
+"""Gunicorn for the web process: read by the master before it forks, so wrong settings stop the boot here, said once."""
+
+import os
+import sys
+
+from config import settings
+
+try:
+    _settings = settings.load(os.environ)
+except settings.SettingsError as error:
+    sys.exit("mailward cannot start:\n" + "\n".join(f"  {fault}" for fault in error.faults))
+
+bind = f"0.0.0.0:{_settings.port}"
+workers = _settings.web_concurrency
+# A webhook request mostly waits for a confirm. Under gevent all requests of a worker share one connection and one
+# thread; with real threads the hand-over to the publisher costs more than it saves.
+worker_class = "gevent"
+worker_connections = 200  # each may hold a body of 2 MiB
+keepalive = 95  # seconds; longer than the 90 of Heroku's router, which must be the one to close idle connections
+timeout = 25  # seconds without a sign of life from a worker; no request takes longer than about 5
+graceful_timeout = 20  # seconds; Heroku kills 30 s after SIGTERM
+worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108 - a heartbeat file that must not wait for a disk
+accesslog = None  # the endpoint writes one line for each request itself
+logconfig_dict = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"json": {"()": "core.telemetry.JsonFormatter", "process": "web"}},
+    "handlers": {"stdout": {"class": "logging.StreamHandler", "stream": "ext://sys.stdout", "formatter": "json"}},
+    "root": {"level": _settings.log_level, "handlers": ["stdout"]},
+    "loggers": {
+        "gunicorn.error": {"level": "INFO", "handlers": [], "propagate": True},
+        "gunicorn.access": {"level": "INFO", "handlers": [], "propagate": False},
+        "pika": {"level": "CRITICAL"},  # its errors reach us as exceptions, once
+    },
+}

@@ -1,0 +1,81 @@
+"""Every setting, typed, read once from the environment; all faults are reported together, in plain words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from config import parsers
+from config.parsers import Reader, SettingsError
+
+__all__ = ["Settings", "SettingsError", "load", "masked"]
+
+SECRET = {"secret": True}  # field metadata: shown as *** wherever settings are printed
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The whole configuration of a process. Durations are seconds; secrets are tuples so that two can live at once."""
+
+    env: str
+    amqp_url: str = field(metadata=SECRET)
+    redis_url: str = field(metadata=SECRET)
+    redis_tls_verify: bool
+    database_url: str = field(metadata=SECRET)
+    database_schema: str
+    recipient_key: str
+    keep_local_case: bool
+    retry_delays_s: tuple[int, ...]
+    batch_size: int
+    api_tokens: tuple[str, ...] = field(metadata=SECRET)
+    signature_tolerance_s: int
+    resend_webhook_secrets: tuple[str, ...] = field(metadata=SECRET)
+    resend_suppressed_is_hard: bool
+    resend_unknown_permanent_is_hard: bool
+    cloudflare_webhook_secrets: tuple[str, ...] = field(metadata=SECRET)
+    cloudflare_account_id: str
+    cloudflare_domains: tuple[str, ...]
+    log_level: str
+    port: int
+    web_concurrency: int
+
+
+def load(environ: Mapping[str, str]) -> Settings:
+    """Read all settings from `environ`; raises SettingsError, which lists every fault at once."""
+    env = Reader(environ)
+    settings = Settings(
+        env=env.read("MAILWARD_ENV", parsers.environment_name, "development"),
+        amqp_url=env.read_first(
+            ("AMQP_URL", "CLOUDAMQP_URL"), parsers.amqp_url, "amqp://guest:guest@127.0.0.1:5672/%2F"
+        ),
+        redis_url=env.read("REDIS_URL", parsers.redis_url, "redis://127.0.0.1:6379/0"),
+        redis_tls_verify=env.read("REDIS_TLS_VERIFY", parsers.boolean, "true"),
+        database_url=env.read("DATABASE_URL", parsers.database_url, "sqlite:///.mailward/mailward.sqlite3"),
+        database_schema=env.read("DATABASE_SCHEMA", parsers.identifier_or_empty, ""),
+        recipient_key=env.read("RECIPIENT_KEY", parsers.key_template, "recipient:{address}"),
+        keep_local_case=env.read("ADDRESS_KEEP_LOCAL_CASE", parsers.boolean, "false"),
+        retry_delays_s=env.read("RETRY_DELAYS", parsers.two_delays, "10,60"),
+        batch_size=env.read("BATCH_SIZE", parsers.integer(1, 2000), "400"),
+        api_tokens=env.read("API_TOKENS", parsers.tokens, ""),
+        signature_tolerance_s=env.read("SIGNATURE_TOLERANCE", parsers.integer(30, 86_400), "300"),
+        resend_webhook_secrets=env.read_secrets("RESEND_WEBHOOK_SECRETS", parsers.webhook_secrets),
+        resend_suppressed_is_hard=env.read("RESEND_SUPPRESSED_IS_HARD", parsers.boolean, "true"),
+        resend_unknown_permanent_is_hard=env.read("RESEND_UNKNOWN_PERMANENT_IS_HARD", parsers.boolean, "false"),
+        cloudflare_webhook_secrets=env.read_secrets("CLOUDFLARE_WEBHOOK_SECRETS", parsers.webhook_secrets),
+        cloudflare_account_id=env.read("CLOUDFLARE_ACCOUNT_ID", str.strip, ""),
+        cloudflare_domains=env.read("CLOUDFLARE_DOMAINS", parsers.words, ""),
+        log_level=env.read("LOG_LEVEL", parsers.log_level, "INFO"),
+        port=env.read("PORT", parsers.integer(1, 65_535), "8000"),
+        web_concurrency=env.read("WEB_CONCURRENCY", parsers.integer(1, 64), "2"),
+    )
+    env.raise_faults()
+    return settings
+
+
+def masked(settings: Settings) -> dict[str, object]:
+    """The settings as name → value for printing, with secrets and passwords replaced by ***."""
+    shown: dict[str, object] = {}
+    for one in fields(settings):
+        value = getattr(settings, one.name)
+        if one.metadata.get("secret"):
+            value = parsers.mask_url(value) if isinstance(value, str) else f"{len(value)} set"
+        shown[one.name] = value
+    return shown

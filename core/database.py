@@ -1,0 +1,85 @@
+"""The SQL engine: SQLite for one machine, PostgreSQL wherever processes do not share a disk."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+
+CONNECT_TIMEOUT_S = 5
+_READ_ONLY = "mailward_read_only"
+POOL_SIZE = 2  # small plans count connections; a process uses one at a time and one more for health
+
+
+def create(database_url: str, schema: str = "", busy_timeout_s: float = 5.0) -> Engine:
+    """An engine that connects on first use.
+
+    `schema` is the PostgreSQL schema to work in ("" means the default one). `busy_timeout_s` bounds how long a SQLite
+    writer waits for another before it reports an outage, and how long PostgreSQL waits for a lock.
+    """
+    url = make_url(database_url)
+    if url.get_backend_name() == "sqlite":
+        return _sqlite(database_url, busy_timeout_s)
+    options = f"-c lock_timeout={int(busy_timeout_s * 1000)} -c statement_timeout=60000 -c timezone=UTC"
+    if schema:
+        options += f" -c search_path={schema}"
+    return create_engine(
+        url,
+        pool_size=POOL_SIZE,
+        max_overflow=0,
+        pool_pre_ping=True,
+        connect_args={
+            "connect_timeout": CONNECT_TIMEOUT_S,
+            "options": options,
+            "application_name": "mailward",
+            # A frozen or vanished server must become an error, not a hang: these bound every read from the socket.
+            "keepalives_idle": 5,
+            "keepalives_interval": 2,
+            "keepalives_count": 3,
+            "tcp_user_timeout": 10_000,
+        },
+    )
+
+
+def _sqlite(database_url: str, busy_timeout_s: float) -> Engine:
+    path = make_url(database_url).database
+    if path and path != ":memory:":
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(database_url, connect_args={"timeout": busy_timeout_s, "isolation_level": None})
+    event.listen(engine, "connect", _on_connect)
+    event.listen(engine, "begin", _on_begin)
+    return engine
+
+
+def _on_connect(connection: Any, _record: Any) -> None:
+    cursor = connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _on_begin(connection: Connection) -> None:
+    # IMMEDIATE takes the write lock at the start: a deferred transaction that reads first cannot wait for it later.
+    only_reads = connection.get_execution_options().get(_READ_ONLY)
+    connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A connection for a consistent look that never makes a SQLite writer wait."""
+    with engine.connect().execution_options(**{_READ_ONLY: True}) as connection:
+        yield connection
+
+
+def upgrade(engine: Engine, schema: str = "") -> None:
+    """Bring the tables to this version's schema; harmless to repeat."""
+    config = Config()
+    config.set_main_option("script_location", "core:migrations")
+    with engine.begin() as connection:
+        if schema:
+            connection.exec_driver_sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")

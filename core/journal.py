@@ -1,0 +1,120 @@
+"""The journal of removals: what was intended, what was applied, and the bytes that can be put back.
+
+A row is written before anything is deleted and marked applied afterwards, so that a crash between the two leaves an
+intent that the redelivered event finds and completes.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from core.decide import Outcome
+from core.events import Event
+from core.tables import from_us, journal, to_us
+
+_KEY = ["event_id", "redis_key"]
+_SQLITE_INSERT = sqlite.insert(journal).on_conflict_do_nothing(index_elements=_KEY)
+_POSTGRESQL_INSERT = postgresql.insert(journal).on_conflict_do_nothing(index_elements=_KEY)
+_THIS_ROW = (journal.c.event_id == bindparam("of_event")) & (journal.c.redis_key == bindparam("of_key"))
+_MARK = update(journal).where(_THIS_ROW).values(applied_at=bindparam("now"))
+_REJUDGE = update(journal).where(_THIS_ROW).values(outcome=bindparam("judged"), record=bindparam("bytes"))
+_LATEST_RESTORE = select(func.max(journal.c.restored_at)).where(journal.c.restored_at.is_not(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key judged for one event: `outcome` is removed, absent or stale; `record` the bytes to be deleted."""
+
+    event: Event
+    key: str
+    outcome: Outcome
+    record: bytes | None
+
+    @property
+    def id(self) -> tuple[str, str]:
+        return self.event.event_id, self.key
+
+
+def restores(connection: Connection, events: Iterable[Event]) -> dict[str, datetime]:
+    """The latest restore of each address among `events`, for those that may be older than it."""
+    latest = connection.execute(_LATEST_RESTORE).scalar()
+    if latest is None:
+        return {}
+    addresses = {event.recipient for event in events if to_us(event.occurred_at) <= latest}
+    if not addresses:
+        return {}
+    rows = connection.execute(
+        select(journal.c.address, func.max(journal.c.restored_at))
+        .where(journal.c.restored_at.is_not(None), journal.c.address.in_(addresses))
+        .group_by(journal.c.address)
+    )
+    return {address: from_us(moment) for address, moment in rows}
+
+
+def intend(connection: Connection, entries: Sequence[Entry], now: datetime) -> list[Entry]:
+    """Write `entries` as intents; returns those still to be applied, without the repeats of applied ones.
+
+    An intent left by a crash takes the new judgement, except that a removal whose key is gone by now stays a removal
+    with its bytes: it was us who deleted it.
+    """
+    created_at = to_us(now)
+    rows = [_row(entry, created_at) for entry in entries]
+    insert = _POSTGRESQL_INSERT if connection.dialect.name == "postgresql" else _SQLITE_INSERT
+    if not rows or connection.execute(insert, rows).rowcount == len(rows):
+        return list(entries)
+    found = _existing(connection, entries)
+    pending = [_reconciled(entry, found[entry.id]) for entry in entries if found[entry.id].applied_at is None]
+    changed = [
+        entry for entry in pending if entry.outcome != found[entry.id].outcome or entry.record != found[entry.id].record
+    ]
+    if changed:
+        connection.execute(_REJUDGE, [_of(one) | {"judged": one.outcome.value, "bytes": one.record} for one in changed])
+    return pending
+
+
+def mark_applied(connection: Connection, entries: Sequence[Entry], now: datetime) -> None:
+    """Mark the intents of `entries` as applied."""
+    if entries:
+        applied_at = to_us(now)
+        connection.execute(_MARK, [_of(entry) | {"now": applied_at} for entry in entries])
+
+
+def _existing(connection: Connection, entries: Sequence[Entry]) -> dict[tuple[str, str], Any]:
+    columns = (journal.c.event_id, journal.c.redis_key, journal.c.outcome, journal.c.record, journal.c.applied_at)
+    ids = {entry.event.event_id for entry in entries}
+    return {
+        (row.event_id, row.redis_key): row
+        for row in connection.execute(select(*columns).where(journal.c.event_id.in_(ids)))
+    }
+
+
+def _reconciled(entry: Entry, row: Any) -> Entry:
+    if entry.outcome is Outcome.ABSENT and row.outcome == Outcome.REMOVED:
+        return Entry(entry.event, entry.key, Outcome.REMOVED, row.record)
+    return entry
+
+
+def _of(entry: Entry) -> dict[str, Any]:
+    return {"of_event": entry.event.event_id, "of_key": entry.key}
+
+
+def _row(entry: Entry, created_at: int) -> dict[str, Any]:
+    event = entry.event
+    return {
+        "event_id": event.event_id,
+        "redis_key": entry.key,
+        "address": event.recipient,
+        "provider": event.provider,
+        "kind": event.kind.value,
+        "rule": event.rule,
+        "detail": event.detail,
+        "occurred_at": to_us(event.occurred_at),
+        "received_at": to_us(event.received_at),
+        "outcome": entry.outcome.value,
+        "record": entry.record,
+        "created_at": created_at,
+    }
