@@ -1,0 +1,43 @@
+"""The wiring table: which word on the command line runs which loop. The composition root of the consumer processes."""
+
+from collections.abc import Callable, Mapping
+
+from config.settings import Settings
+from consumer.apply_events import EventWork
+from consumer.intake import Intake
+from consumer.loop import Loop
+from consumer.stopping import Stopping
+from consumer.successors import Successors
+from core import database
+from core.clock import utc_now
+from core.publisher import Publisher
+from core.recipients import RecipientStore, connect
+from core.topology import Topology, queue_prefix
+
+Run = Callable[[Settings, Stopping], None]
+
+
+def run_events(settings: Settings, stopping: Stopping) -> None:
+    """Consume `email-events` until a stop is asked for."""
+    topology = Topology(queue_prefix(settings.env), settings.retry_delays_s)
+    queue = topology.events
+    engine = database.create(settings.database_url, settings.database_schema)
+    publisher = Publisher(settings.amqp_url, connection_name=f"mailward retries {queue.name}")
+    work = EventWork(RecipientStore(connect(settings), settings.recipient_key), engine, utc_now)
+    loop = Loop(
+        lambda: Intake(settings.amqp_url, topology, queue, settings.batch_size),
+        work,
+        Successors(publisher, topology, queue, engine, utc_now),
+        stopping,
+    )
+    loop.run()
+    publisher.close()
+    engine.dispose()
+
+
+WORKERS: Mapping[str, Run] = {"events": run_events}
+
+
+def consumed_queues(topology: Topology) -> dict[str, str]:
+    """Work queue → the word that consumes it, for the test that no queue is left without a process."""
+    return {topology.events.name: "events"}
