@@ -2,8 +2,12 @@
 
 import os
 import sys
+from typing import Any
+
+from gunicorn import glogging  # type: ignore[import-untyped]
 
 from config import settings
+from core import telemetry
 
 try:
     _settings = settings.load(os.environ)
@@ -14,22 +18,21 @@ bind = f"0.0.0.0:{_settings.port}"
 workers = _settings.web_concurrency
 # A webhook request mostly waits for a confirm. Under gevent all requests of a worker share one connection and one
 # thread; with real threads the hand-over to the publisher costs more than it saves.
-worker_class = "gevent"
+worker_class = "webhook.worker.Worker"
 worker_connections = 200  # each may hold a body of 2 MiB
 keepalive = 95  # seconds; longer than the 90 of Heroku's router, which must be the one to close idle connections
 timeout = 25  # seconds without a sign of life from a worker; no request takes longer than about 5
 graceful_timeout = 20  # seconds; Heroku kills 30 s after SIGTERM
 worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108 - a heartbeat file that must not wait for a disk
 accesslog = None  # the endpoint writes one line for each request itself
-logconfig_dict = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"json": {"()": "core.telemetry.JsonFormatter", "process": "web"}},
-    "handlers": {"stdout": {"class": "logging.StreamHandler", "stream": "ext://sys.stdout", "formatter": "json"}},
-    "root": {"level": _settings.log_level, "handlers": ["stdout"]},
-    "loggers": {
-        "gunicorn.error": {"level": "INFO", "handlers": [], "propagate": True},
-        "gunicorn.access": {"level": "INFO", "handlers": [], "propagate": False},
-        "pika": {"level": "CRITICAL"},  # its errors reach us as exceptions, once
-    },
-}
+
+
+class _Logger(glogging.Logger):  # type: ignore[misc]  # gunicorn is untyped
+    """Gunicorn's own lines among ours; its `logconfig_dict` would format an access line for every request in vain."""
+
+    def setup(self, cfg: Any) -> None:
+        telemetry.configure("web", _settings.log_level)
+        self.error_log.propagate = True
+
+
+logger_class = _Logger

@@ -163,7 +163,7 @@ def log_level(text: str) -> str:
 
 def mask_url(url: str) -> str:
     """`url` with its password replaced by *** (and without the query, which may hold one)."""
-    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", url.partition("?")[0])
+    return re.sub(r"(://[^:/@]*):[^/]*@", r"\1:***@", url.partition("?")[0])
 
 
 def _url(text: str, schemes: set[str], example: str) -> str:

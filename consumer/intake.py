@@ -11,6 +11,7 @@ from typing import Any
 
 import pika
 from pika.adapters.blocking_connection import BlockingChannel, BlockingConnection
+from pika.adapters.utils.connection_workflow import AMQPConnectorException
 
 from core.errors import Outage
 from core.messages import ATTEMPT, REPLAYS
@@ -18,6 +19,8 @@ from core.topology import Topology, WorkQueue, declare
 
 HEARTBEAT_S = 30  # longer than any bounded wait on a store, short enough to notice a vanished broker
 CONNECT_TIMEOUT_S = 5
+# The last is what a broker causes that takes the connection and then says nothing; it is no AMQPError.
+LOST = (pika.exceptions.AMQPError, OSError, AMQPConnectorException)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class Intake:
             declare(self._channel, topology)
             self._channel.add_on_cancel_callback(lambda _: None)
             self._tag = self._subscribe(1)
-        except (pika.exceptions.AMQPError, OSError) as error:
+        except LOST as error:
             raise _lost(error) from error
 
     def take(self, wait_s: float) -> list[Delivery]:
@@ -125,7 +128,7 @@ class Intake:
         """Close the connection; what is unsettled returns to the queue."""
         try:
             self._connection.close()
-        except (pika.exceptions.AMQPError, OSError):
+        except LOST:
             return  # it was lost already, which has the same effect
 
     def _subscribe(self, prefetch: int) -> str:
@@ -156,7 +159,7 @@ class Intake:
     def _guarded(self, call: Any) -> None:
         try:
             call()
-        except (pika.exceptions.AMQPError, OSError) as error:
+        except LOST as error:
             raise _lost(error) from error
 
 

@@ -35,7 +35,8 @@ class Refusals:
 
     def add(self, error: BaseException) -> bool:
         """Note a refusal; True from the fiftieth identical one on."""
-        text = f"{type(error).__name__}: {error}"
+        # SQLAlchemy's text holds the statement and its values, which differ from message to message.
+        text = f"{type(error).__name__}: {getattr(error, 'orig', None) or error}"
         self._count = self._count + 1 if text == self._text else 1
         self._text = text
         return self._count >= self.LIMIT

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, Row, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from core.tables import dead_letter_log, from_us, to_us
@@ -28,6 +29,21 @@ class Failure:
     recipient: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """The end of a dead letter: `closed_as` is replayed, discarded, dismissed or resolved; `reason` says why.
+
+    `replay` is how often the letter had been put back before.
+    """
+
+    queue: str
+    message_id: str
+    replay: int
+    closed_as: str
+    reason: str
+    at: datetime
+
+
 def record(connection: Connection, failure: Failure) -> None:
     """Write `failure`; a second one of the same attempt (a redelivery) is dropped."""
     row = {
@@ -39,8 +55,8 @@ def record(connection: Connection, failure: Failure) -> None:
         "error_type": failure.error_type,
         "error": _text(failure.error, ERROR_LIMIT),
         "stack": _text(failure.stack, STACK_LIMIT),
-        "campaign_id": failure.campaign_id or None,
-        "recipient": failure.recipient or None,
+        "campaign_id": _text(failure.campaign_id, ERROR_LIMIT) or None,
+        "recipient": _text(failure.recipient, ERROR_LIMIT) or None,
     }
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     key = ["queue", "message_id", "replay", "attempt"]
@@ -55,37 +71,71 @@ def latest(connection: Connection, queue: str, message_ids: Sequence[str]) -> di
         some = table.c.message_id.in_(message_ids[start : start + 500])
         query = select(table).where(table.c.queue == queue, some, table.c.closed_at.is_(None)).order_by(table.c.id)
         for row in connection.execute(query):
-            found[row.message_id] = Failure(
-                row.queue, row.message_id, row.replay, row.attempt, from_us(row.failed_at),
-                row.error_type, row.error, row.stack, row.campaign_id or "", row.recipient or "",
-            )  # fmt: skip
+            found[row.message_id] = _failure(row)
     return found
 
 
-def close(connection: Connection, queue: str, message_id: str, closed_as: str, reason: str, now: datetime) -> None:
-    """Close every open row of a message: `closed_as` is replayed, discarded, dismissed or resolved."""
+def history(connection: Connection, queue: str, message_id: str) -> list[tuple[Failure, str]]:
+    """Every row of a message, oldest first, each with how it was closed and why; empty while it is open."""
     table = dead_letter_log
-    connection.execute(
-        update(table)
-        .where(table.c.queue == queue, table.c.message_id == message_id, table.c.closed_at.is_(None))
-        .values(closed_at=to_us(now), closed_as=closed_as, closed_reason=reason)
-    )
+    query = select(table).where(table.c.queue == queue, table.c.message_id == message_id).order_by(table.c.id)
+    return [
+        (_failure(row), f"{row.closed_as}: {row.closed_reason}" if row.closed_as else "")
+        for row in connection.execute(query)
+    ]
 
 
-def keep(connection: Connection, failure: Failure, body: bytes, closed_as: str, reason: str, now: datetime) -> None:
-    """Keep the bytes of a letter that is about to be thrown away, and the operator's `reason`."""
-    record(connection, failure)
+def close(connection: Connection, closing: Closing) -> None:
+    """Close the open rows of a message, of its present replay and earlier ones.
+
+    Rows of a later replay stay open: the copy that was put back may have failed already.
+    """
     table = dead_letter_log
     connection.execute(
         update(table)
         .where(
-            table.c.queue == failure.queue,
-            table.c.message_id == failure.message_id,
-            table.c.replay == failure.replay,
-            table.c.attempt == failure.attempt,
+            table.c.queue == closing.queue,
+            table.c.message_id == closing.message_id,
+            table.c.replay <= closing.replay,
+            table.c.closed_at.is_(None),
         )
-        .values(body=body, closed_at=to_us(now), closed_as=closed_as, closed_reason=reason)
+        .values(_closed(closing))
     )
+
+
+def keep(connection: Connection, closing: Closing, body: bytes) -> None:
+    """Keep the bytes of a letter that is about to be settled, in a closed row of attempt 0.
+
+    Letters of one id may differ in their bytes: each further one takes the next number below.
+    """
+    table = dead_letter_log
+    of_letter = (
+        (table.c.queue == closing.queue)
+        & (table.c.message_id == closing.message_id)
+        & (table.c.replay == closing.replay)
+    )
+    kept = connection.execute(select(table.c.attempt, table.c.body).where(of_letter, table.c.attempt <= 0)).all()
+    lowest = min((row.attempt for row in kept), default=1)
+    attempt = next((row.attempt for row in kept if row.body == body), lowest - 1)
+    record(connection, Failure(closing.queue, closing.message_id, closing.replay, attempt, closing.at, "", "", ""))
+    connection.execute(
+        update(table).where(of_letter, table.c.attempt == attempt).values(_closed(closing) | {"body": body})
+    )
+
+
+def _closed(closing: Closing) -> dict[str, Any]:
+    return {
+        "closed_at": to_us(closing.at),
+        "closed_as": closing.closed_as,
+        "closed_reason": _text(closing.reason, ERROR_LIMIT),
+    }
+
+
+def _failure(row: Row[Any]) -> Failure:
+    return Failure(
+        row.queue, row.message_id, row.replay, row.attempt, from_us(row.failed_at),
+        row.error_type, row.error, row.stack, row.campaign_id or "", row.recipient or "",
+    )  # fmt: skip
 
 
 def _text(text: str, limit: int) -> str:

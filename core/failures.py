@@ -13,14 +13,15 @@ _SQLITE_OUTAGES = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR"
 # PostgreSQL error classes (appendix A of its manual): connection, resources, operator intervention, locks, rollback.
 _POSTGRESQL_OUTAGES = ("08", "53", "57", "55P03", "40001", "40P01")
 _POSTGRESQL_REFUSALS = ("25006", "42501")  # read-only transaction, insufficient privilege
-_REDIS_OUTAGES = ("LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY")
+_REDIS_OUTAGES = ("BUSY",)  # the other codes that mean an outage are classes of redis-py, without the code in the text
 # redis-py strips the code from the text of these three.
 _REDIS_CODES: dict[type[BaseException], str] = {
     redis.exceptions.ReadOnlyError: "READONLY",
     redis.exceptions.NoPermissionError: "NOPERM",
     redis.exceptions.OutOfMemoryError: "OOM",
 }
-_REDIS_REFUSALS = ("READONLY", "NOPERM", "OOM", "MISCONF", "NOREPLICAS")
+# The last is how Redis 7.0 says NOPERM of a command inside a script.
+_REDIS_REFUSALS = ("READONLY", "NOPERM", "OOM", "MISCONF", "NOREPLICAS", "The user executing the script")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,10 @@ _TABLE: tuple[tuple[tuple[type[BaseException], ...], Callable[[BaseException], V
     ((Outage,), _always(Outage)),
     ((Transient,), _always(Transient)),
     ((redis.exceptions.ConnectionError, redis.exceptions.TimeoutError), _always(Outage)),
-    ((redis.exceptions.MasterDownError, redis.exceptions.ClusterDownError), _always(Outage)),
+    (
+        (redis.exceptions.MasterDownError, redis.exceptions.ClusterDownError, redis.exceptions.TryAgainError),
+        _always(Outage),
+    ),
     ((redis.exceptions.RedisError,), _redis),
     ((sqlalchemy.exc.TimeoutError,), _always(Outage)),  # no connection free in the pool
     ((sqlalchemy.exc.DBAPIError,), _sql),

@@ -17,7 +17,7 @@ EVERY_S = 2.0  # a person who watches sees it at once; a request is never slower
 
 
 class Flusher:
-    """A thread (under gevent a greenlet) that adds the counters to SQL; what SQL does not take waits for the next time."""
+    """A thread (under gevent a greenlet) that adds the counters to SQL; what SQL refuses waits for the next time."""
 
     def __init__(self, counters: Counters, engine: Engine, clock: Callable[[], datetime]) -> None:
         self._counters = counters

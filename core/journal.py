@@ -67,7 +67,10 @@ def intend(connection: Connection, entries: Sequence[Entry], now: datetime) -> l
     if not rows or connection.execute(insert, rows).rowcount == len(rows):
         return list(entries)
     found = _existing(connection, entries)
-    pending = [_reconciled(entry, found[entry.id]) for entry in entries if found[entry.id].applied_at is None]
+    unapplied = [entry for entry in entries if found[entry.id].applied_at is None]
+    # Restored while only an intent: the operator had the last word, and judged anew the row would lose its bytes.
+    mark_applied(connection, [entry for entry in unapplied if found[entry.id].restored_at is not None], now)
+    pending = [_reconciled(entry, found[entry.id]) for entry in unapplied if found[entry.id].restored_at is None]
     changed = [
         entry for entry in pending if entry.outcome != found[entry.id].outcome or entry.record != found[entry.id].record
     ]
@@ -84,7 +87,8 @@ def mark_applied(connection: Connection, entries: Sequence[Entry], now: datetime
 
 
 def _existing(connection: Connection, entries: Sequence[Entry]) -> dict[tuple[str, str], Any]:
-    columns = (journal.c.event_id, journal.c.redis_key, journal.c.outcome, journal.c.record, journal.c.applied_at)
+    row = journal.c
+    columns = (row.event_id, row.redis_key, row.outcome, row.record, row.applied_at, row.restored_at)
     ids = {entry.event.event_id for entry in entries}
     return {
         (row.event_id, row.redis_key): row

@@ -92,6 +92,6 @@ def decode(body: bytes) -> Parked:
         if type(version) is int and version > VERSION:
             raise NewerVersion("newer_version", f"parked version {version}, this process reads up to {VERSION}")
         parked: Parked = _SCHEMA.load(data)
-    except (ValueError, RecursionError) as error:  # a marshmallow ValidationError is a ValueError
+    except (ValueError, ValidationError, RecursionError) as error:
         raise Undecodable("not_a_parked_message", str(error)[:500]) from None
     return parked

@@ -111,12 +111,15 @@ class RecipientStore:
         pipe.execute()
 
     def scan(self) -> Iterator[tuple[str, bytes]]:
-        """Every (address, record), in no order; keys of other types are passed over."""
+        """Every (address, record), in no order; keys of other types, or that are no UTF-8, are passed over."""
         keys: list[str] = []
         for raw in self._client.scan_iter(
             match=_glob(self._prefix) + "*" + _glob(self._suffix), count=1000, _type="string"
         ):
-            keys.append(raw.decode("utf-8", "surrogateescape"))
+            try:
+                keys.append(raw.decode())
+            except UnicodeDecodeError:
+                continue
             if len(keys) >= 1000:
                 yield from self._records(keys)
                 keys = []

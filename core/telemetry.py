@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import re
 import sys
 import threading
@@ -10,7 +11,10 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-_ADDRESS = re.compile(r"[^\s<>\"'(),;:=\[\]]+@[^\s<>\"'(),;:=\[\]]+")
+# A quoted local part, or words that ' and = may join (o'neill, VERP). Linear in the text: nothing is tried from inside
+# a word, or taken back.
+_WORD = r"""[^\s<>"'(),;:=\[\]@]"""
+_ADDRESS = re.compile(rf"""(?:"[^"\n]{{1,64}}"|(?<!{_WORD}){_WORD}++(?:['=]{_WORD}++){{0,8}})@(?:{_WORD}|@)++""")
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -88,4 +92,6 @@ def _clean(value: Any) -> Any:
         return {redact(str(name)): _clean(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_clean(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # NaN is not JSON
     return value if isinstance(value, int | float | bool | None) else redact(str(value))

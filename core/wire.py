@@ -93,10 +93,13 @@ def decode(body: bytes) -> Event:
 
 def _fast(data: dict[str, Any]) -> Event | None:
     """The event if `data` has exactly the shape that `encode` writes, else None."""
-    if data.get("v") != VERSION or data.get("kind") not in _KINDS:
+    version = data.get("v")
+    if type(version) is not int or version != VERSION:
         return None
     values: list[Any] = [data.get(name) for name in _TEXTS]
     if not all(type(value) is str for value in values) or not (values[0] and values[1] and values[3] and values[4]):
+        return None
+    if values[2] not in _KINDS:
         return None
     try:
         occurred_at, received_at = datetime.fromisoformat(values[5]), datetime.fromisoformat(values[6])

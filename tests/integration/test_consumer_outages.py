@@ -168,6 +168,21 @@ def test_rabbitmq_restarted_under_the_consumer_loses_nothing(on_own_rabbitmq: Sy
     assert system.stop(process) == 0
 
 
+def test_a_consumer_started_before_a_frozen_broker_works_once_it_thaws(
+    on_own_rabbitmq: System, own_rabbitmq: RabbitMQ
+) -> None:
+    system = on_own_rabbitmq
+    system.put(ADDRESSES[:1])
+    system.publish([event(1)])
+    own_rabbitmq.freeze()
+    process = system.start()
+    wait_until(lambda: '"reconnecting"' in system.log(), "noticed")
+    own_rabbitmq.thaw()
+    wait_until(lambda: system.applied() == 1, "applied", 60)
+
+    assert system.stop(process) == 0
+
+
 def test_a_consumer_whose_queue_is_deleted_notices_and_declares_it_again(system: System) -> None:
     process = system.start()
     wait_until(lambda: '"consuming"' in system.log(), "consuming")

@@ -1,0 +1,6 @@
+"""`python -m ops` is `mailward`."""
+
+from ops.cli import main
+
+if __name__ == "__main__":
+    main()

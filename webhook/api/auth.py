@@ -1,0 +1,37 @@
+"""Who may use the JSON API: bearers of one of the tokens in API_TOKENS."""
+
+import hmac
+from collections.abc import Sequence
+
+from flask import Blueprint, Flask, Response, jsonify, request
+
+
+class BearerToken:
+    """A door before every route of a blueprint; a request without a right token gets 401 and goes no further."""
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        """`tokens`: any of them opens (two at once while one is replaced). Raises ValueError if there is none."""
+        if not tokens or not all(tokens):
+            raise ValueError("an API without tokens would be open to everybody or to nobody")
+        self._tokens = [token.encode() for token in tokens]
+
+    def guard(self, blueprint: Blueprint) -> None:
+        """Stand before every route of `blueprint`."""
+        blueprint.before_request(self)
+
+    def __call__(self) -> Response | None:
+        scheme, _, presented = request.headers.get("Authorization", "").partition(" ")
+        # Every token is compared, in constant time, so that the answer's delay says nothing about any of them.
+        matches = [hmac.compare_digest(presented.strip().encode(errors="replace"), token) for token in self._tokens]
+        if scheme.lower() == "bearer" and any(matches):
+            return None
+        answer: Response = jsonify(error="a bearer token of API_TOKENS is needed")
+        answer.status_code = 401
+        answer.headers["WWW-Authenticate"] = 'Bearer realm="mailward"'
+        return answer
+
+
+def is_guarded(app: Flask, endpoint: str) -> bool:
+    """Whether a request for `endpoint` of `app` meets a BearerToken first."""
+    blueprint, dot, _ = endpoint.rpartition(".")
+    return bool(dot) and any(isinstance(one, BearerToken) for one in app.before_request_funcs.get(blueprint, ()))
