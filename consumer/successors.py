@@ -4,7 +4,6 @@ import logging
 import traceback
 from collections.abc import Callable
 from datetime import datetime
-from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import Engine
@@ -15,7 +14,7 @@ from consumer.retry import Retry
 from core import dead_letter_log
 from core.dead_letter_log import Failure
 from core.errors import MailwardError
-from core.messages import ATTEMPT, Outgoing, own_headers
+from core.messages import ATTEMPT, Outgoing, message_id_of, own_headers
 from core.publisher import Publisher
 from core.telemetry import redact
 from core.topology import Topology, WorkQueue
@@ -63,7 +62,7 @@ class Successors:
         log.error("dead_letter", extra=_fields(delivery, error))
         failure = Failure(
             queue=self._queue.name,
-            message_id=_message_id(delivery),
+            message_id=message_id_of(delivery.message_id, delivery.body),
             replay=delivery.replays,
             attempt=delivery.attempt,
             failed_at=self._clock(),
@@ -84,19 +83,15 @@ class Successors:
             exchange=self._topology.retry_exchange,
             routing_key=self._queue.retry(delay_s),
             body=delivery.body,
-            message_id=_message_id(delivery),
+            message_id=message_id_of(delivery.message_id, delivery.body),
             headers=own_headers(delivery.headers) | headers,
         )
         self._publisher.publish([copy], CONFIRM_TIMEOUT_S)
 
 
-def _message_id(delivery: Delivery) -> str:
-    return delivery.message_id or f"sha256:{sha256(delivery.body).hexdigest()[:24]}"
-
-
 def _fields(delivery: Delivery, error: Exception) -> dict[str, Any]:
     return {
-        "message_id": _message_id(delivery),
+        "message_id": message_id_of(delivery.message_id, delivery.body),
         "attempt": delivery.attempt,
         "replays": delivery.replays,
         "code": error.code if isinstance(error, MailwardError) else "",

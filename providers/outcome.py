@@ -9,6 +9,7 @@ from providers.rules import Verdict
 
 WHOLE_BODY = -1
 FIRST_ITEM = 0
+NOBODY = Address("", "")  # of an event that an operator completes (`mailward dlq resolve`)
 
 
 def parked(index: int, reason: str) -> Normalised:
@@ -27,6 +28,7 @@ def about_one(verdict: Verdict, recipient: Callable[[], Address], event: Callabl
         address = recipient()
     except NotAnAddress as error:
         if verdict.kind in REMOVING:
-            return parked(FIRST_ITEM, f"{verdict.kind} without a single recipient: {error}")
+            reason = f"{verdict.kind} without a single recipient: {error}"
+            return Normalised(parked=(ParkedItem(FIRST_ITEM, reason, unaddressed=event(NOBODY)),))
         return Normalised(counted={verdict.kind: 1})
     return Normalised(events=(event(address),))
