@@ -57,6 +57,7 @@ class Loop:
         self._hold_s = hold_s
         self._refusals = Refusals()
         self._store_pause, self._broker_pause = Pause(), Pause()
+        self._holding_since: float | None = None  # the first outage since something was applied
 
     def run(self) -> None:
         """Consume until a stop is asked for; survives any outage of the broker and the stores."""
@@ -153,6 +154,7 @@ class Loop:
             return error
         self._refusals.success()
         self._store_pause.reset()
+        self._holding_since = None
         log.info(
             "applied", extra={"messages": len(jobs), **outcomes, "ms": round((time.monotonic() - started) * 1000, 1)}
         )
@@ -171,22 +173,23 @@ class Loop:
     def _wait_out(self, intake: Intake, error: Exception) -> None:
         """Hold what is in hand until the stores are back; raises _HandsEmpty if it had to be given back or we stop."""
         log.warning("outage", extra={"error_type": type(error).__name__, "error": str(error)[:500]})
-        since, holding = time.monotonic(), True
+        since = time.monotonic()
+        self._holding_since = self._holding_since or since
         while not self._stopping.asked:
             for slice_s in self._store_pause.slices():
                 intake.idle(slice_s)
                 if self._stopping.asked:
                     raise _HandsEmpty
+            if self._holding_since and time.monotonic() - self._holding_since > self._hold_s:
+                intake.stop_taking()
+                intake.give_back()
+                self._holding_since = None
             if self._stores_answer():
                 log.info("outage_over", extra={"seconds": round(time.monotonic() - since, 1)})
-                if holding:
+                if self._holding_since:
                     return
                 intake.resume_taking()
                 break
-            if holding and time.monotonic() - since > self._hold_s:
-                intake.stop_taking()
-                intake.give_back()
-                holding = False
         raise _HandsEmpty
 
     def _await_stores(self) -> None:

@@ -35,7 +35,7 @@ def create(database_url: str, schema: str = "", busy_timeout_s: float = 5.0) -> 
             "connect_timeout": CONNECT_TIMEOUT_S,
             "options": options,
             "application_name": "mailward",
-            # A frozen or vanished server must become an error, not a hang: these bound every read from the socket.
+            # A vanished host must become an error, not a hang (a frozen process still hangs us: its kernel answers).
             "keepalives_idle": 5,
             "keepalives_interval": 2,
             "keepalives_count": 3,

@@ -10,8 +10,10 @@ import sqlalchemy.exc
 from core.errors import Kind, Outage, Permanent, Transient
 
 _SQLITE_OUTAGES = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_NOMEM")
-# PostgreSQL error classes (appendix A of its manual): connection, resources, operator intervention, locks, rollback.
-_POSTGRESQL_OUTAGES = ("08", "53", "57", "55P03", "40001", "40P01")
+# PostgreSQL error classes (appendix A of its manual): connection, resources, operator intervention, system, locks,
+# rollback. A missing table is a migration that has not run: nobody's message is at fault.
+_NO_TABLE = "42P01"
+_POSTGRESQL_OUTAGES = ("08", "53", "57", "58", "55P03", "40001", "40P01", _NO_TABLE)
 _POSTGRESQL_REFUSALS = ("25006", "42501")  # read-only transaction, insufficient privilege
 _REDIS_OUTAGES = ("BUSY",)  # the other codes that mean an outage are classes of redis-py, without the code in the text
 # redis-py strips the code from the text of these three.
@@ -47,7 +49,8 @@ def _sql(error: BaseException) -> Verdict:
     state = getattr(original, "sqlstate", None)
     if sqlite_name.startswith("SQLITE_READONLY"):
         return Verdict(Transient, refusal=True)
-    if error.connection_invalidated or sqlite_name.startswith(_SQLITE_OUTAGES):
+    not_migrated = sqlite_name == "SQLITE_ERROR" and "no such table" in str(original)
+    if error.connection_invalidated or not_migrated or sqlite_name.startswith(_SQLITE_OUTAGES):
         return Verdict(Outage)
     if state is not None:
         return _by_prefix(state, _POSTGRESQL_OUTAGES, _POSTGRESQL_REFUSALS)

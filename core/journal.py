@@ -83,7 +83,8 @@ def mark_applied(connection: Connection, entries: Sequence[Entry], now: datetime
     """Mark the intents of `entries` as applied."""
     if entries:
         applied_at = to_us(now)
-        connection.execute(_MARK, [_of(entry) | {"now": applied_at} for entry in entries])
+        ordered = sorted(entries, key=lambda entry: entry.id)  # two consumers take their locks in the same order
+        connection.execute(_MARK, [_of(entry) | {"now": applied_at} for entry in ordered])
 
 
 def _existing(connection: Connection, entries: Sequence[Entry]) -> dict[tuple[str, str], Any]:

@@ -102,6 +102,7 @@ def _fast(data: dict[str, Any]) -> Event | None:
     if values[2] not in _KINDS:
         return None
     try:
+        "".join(values).encode()  # lone surrogates, which JSON can express, no store takes
         occurred_at, received_at = datetime.fromisoformat(values[5]), datetime.fromisoformat(values[6])
     except ValueError:
         return None
@@ -116,6 +117,7 @@ def _fast(data: dict[str, Any]) -> Event | None:
 def _slow(data: dict[str, Any]) -> Event:
     try:
         event: Event = _SCHEMA.load(data)
-    except (ValidationError, OverflowError) as error:
+        "".join(str(getattr(event, name)) for name in _TEXTS).encode()
+    except (ValidationError, OverflowError, UnicodeEncodeError) as error:
         raise Undecodable("not_an_event", str(error)[:500]) from None
     return event

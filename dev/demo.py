@@ -62,7 +62,7 @@ def _run(system: DemoSystem, serve: bool) -> int:
     left = {address for address, _ in system.store.scan()}
     wrong = demo_report.wrongly_kept_or_removed([group for group, _ in posted], set(addresses), left)
     sums = _sums(system, posted, replayed)
-    print(demo_report.table(posted, left))
+    print(demo_report.table(posted, set(addresses), left))
     print(json.dumps(sums), flush=True)
     if wrong:
         raise DemoFailed(f"records that are wrongly gone or wrongly there: {', '.join(sorted(wrong))}")

@@ -10,14 +10,14 @@ from dev.demo_stream import Group
 ROW = "{:<46} {:>6} {:>22} {:>6} {:>6}"
 
 
-def table(posted: Sequence[tuple[Group, list[Posted]]], left: set[str]) -> str:
+def table(posted: Sequence[tuple[Group, list[Posted]]], stored: set[str], left: set[str]) -> str:
     """One line for each sort of post: how many, how they were answered, whose records are gone and whose are kept."""
     lines = [ROW.format("posted", "posts", "answers", "gone", "kept"), "-" * 90]
     for group, answers in posted:
         statuses = Counter(answer.status for answer in answers)
         shown = ", ".join(f"{n} x {status}" for status, n in sorted(statuses.items()))
         kept = sum(address in left for address in group.addresses)
-        gone = len(group.addresses) - kept
+        gone = sum(address in stored for address in group.addresses) - kept
         lines.append(ROW.format(group.title, len(answers), shown, gone, kept))
     return "\n".join(lines) + "\n"
 
