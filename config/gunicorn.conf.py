@@ -8,6 +8,7 @@ from gunicorn import glogging  # type: ignore[import-untyped]
 
 from config import settings
 from core import telemetry
+from webhook import log_lines
 
 try:
     _settings = settings.load(os.environ)
@@ -24,6 +25,8 @@ keepalive = 95  # seconds; longer than the 90 of Heroku's router, which must be 
 timeout = 25  # seconds without a sign of life from a worker; no request takes longer than about 5
 graceful_timeout = 20  # seconds; Heroku kills 30 s after SIGTERM
 worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108 - a heartbeat file that must not wait for a disk
+control_socket_disable = True  # else a door for gunicorn's own tool in $HOME, the same for all deployments of a user
+forwarded_allow_ips = "*"  # believed for the URL's scheme alone, which nothing here decides by
 accesslog = None  # the endpoint writes one line for each request itself
 
 
@@ -32,7 +35,11 @@ class _Logger(glogging.Logger):  # type: ignore[misc]  # gunicorn is untyped
 
     def setup(self, cfg: Any) -> None:
         telemetry.configure("web", _settings.log_level)
+        log_lines.install()
         self.error_log.propagate = True
+
+    def access(self, *_: Any) -> None:
+        """See accesslog."""
 
 
 logger_class = _Logger

@@ -1,0 +1,51 @@
+"""The web process's composition root: gunicorn asks for `webhook.wsgi:app`, which is made at that moment."""
+
+import os
+from functools import cache
+
+from flask import Flask
+
+from config import settings
+from core import clock, database, recipients, topology
+from core.publisher import Publisher
+from core.recipients import RecipientStore
+from core.telemetry import Counters
+from core.topology import Topology
+from providers import registry
+from webhook import health
+from webhook.api import recipients as api
+from webhook.app import create_app
+from webhook.endpoint import Endpoint
+
+
+def __getattr__(name: str) -> Flask:
+    """`app`, made when it is first asked for, so that importing this module reads and connects nothing."""
+    if name == "app":
+        return _app()
+    raise AttributeError(name)
+
+
+@cache
+def _app() -> Flask:
+    current = settings.load(os.environ)
+    names = Topology(topology.queue_prefix(current.env), current.retry_delays_s)
+    publisher = Publisher(current.amqp_url, connection_name="mailward web")
+    endpoint = Endpoint(
+        providers=registry.configured(current),
+        missing=registry.missing,
+        publisher=publisher,
+        topology=names,
+        counters=Counters(),
+        clock=clock.utc_now,
+    )
+    client = recipients.connect(current)
+    engine = database.create(current.database_url, current.database_schema)
+    stores = {"redis": health.redis_check(client), "database": health.database_check(engine)}
+    blueprints = [
+        endpoint.blueprint(),
+        health.blueprint(health.broker_check(publisher.require_queue, names.events.name), stores),
+    ]
+    if current.api_tokens:
+        store = RecipientStore(client, current.recipient_key)
+        blueprints.append(api.blueprint(store, engine, current.api_tokens, clock.utc_now, current.keep_local_case))
+    return create_app(blueprints)
