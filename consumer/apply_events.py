@@ -14,6 +14,7 @@ from core.decide import Outcome, decide
 from core.errors import Transient
 from core.events import Event
 from core.journal import Entry
+from core.ledger.settlement import settle_events
 from core.recipients import Deletion, RecipientStore
 from core.telemetry import Series
 
@@ -26,10 +27,12 @@ Judged = tuple[Event, str]  # an event and one of its Redis keys
 class EventWork:
     """The work of the `email-events` queue. Raises what the stores raise; core.failures says what that means."""
 
-    def __init__(self, store: RecipientStore, engine: Engine, clock: Callable[[], datetime]) -> None:
+    def __init__(self, store: RecipientStore, engine: Engine, clock: Callable[[], datetime], env: str = "") -> None:
+        """`env` is the environment whose deliveries events may settle; without one they settle nothing."""
         self._store = store
         self._engine = engine
         self._clock = clock
+        self._env = env
 
     def decode(self, body: bytes) -> Event:
         """The event of a message body; raises Undecodable or NewerVersion."""
@@ -48,22 +51,25 @@ class EventWork:
     def apply(self, events: Sequence[Event]) -> dict[str, int]:
         """Make every event true and durable; returns how many came to which outcome."""
         tally: Tally = Counter()
-        removing: dict[str, Event] = {}
+        removing: dict[tuple[str, str], Event] = {}
         for event in events:
-            if event.removes and event.event_id not in removing:
-                removing[event.event_id] = event
+            if event.removes and _identity(event) not in removing:
+                removing[_identity(event)] = event
             else:
                 _count(tally, event, Outcome.DUPLICATE if event.removes else Outcome.IGNORED)
         outcomes: Counter[str] = Counter()
+        settling: Sequence[Event] = events  # all at once, with the first round
         for one_round in _rounds(removing.values()):
-            self._apply_round(one_round, tally)
+            self._apply_round(one_round, tally, settling)
             for (_, _, outcome), n in tally.items():
                 outcomes[outcome] += n
             tally.clear()
+            settling = ()
         return dict(outcomes)
 
-    def _apply_round(self, events: Sequence[Event], tally: Tally) -> None:
-        """Apply events of different addresses, and add `tally` to the counters in the same transaction."""
+    def _apply_round(self, events: Sequence[Event], tally: Tally, settling: Sequence[Event]) -> None:
+        """Apply events of different addresses; in the same transaction let the events `settling` settle their
+        deliveries, and add `tally` to the counters."""
         applied: list[Entry] = []
         pending = [(event, key) for event in events for key in self._keys(event)]
         for _ in range(ROUNDS):
@@ -79,7 +85,8 @@ class EventWork:
             _count(tally, event, outcome)
         with self._engine.begin() as connection:
             journal.mark_applied(connection, applied, self._clock())
-            counts.add(connection, tally, self._clock())
+            settled = settle_events(connection, settling, self._env)
+            counts.add(connection, tally + settled, self._clock())
 
     def _keys(self, event: Event) -> Iterable[str]:
         normal = self._store.key(event.recipient)
@@ -125,12 +132,17 @@ def _rounds(events: Iterable[Event]) -> list[list[Event]]:
 
 def _outcomes(events: Iterable[Event], applied: Iterable[Entry]) -> Iterable[tuple[Event, Outcome]]:
     """One outcome for each event: the strongest of its keys', duplicate where nothing was left to apply."""
-    best: dict[str, Outcome] = {}
+    best: dict[tuple[str, str], Outcome] = {}
     for entry in applied:
-        known = best.get(entry.event.event_id)
+        known = best.get(_identity(entry.event))
         if known is None or _RANK[entry.outcome] > _RANK[known]:
-            best[entry.event.event_id] = entry.outcome
-    return [(event, best.get(event.event_id, Outcome.DUPLICATE)) for event in events]
+            best[_identity(entry.event)] = entry.outcome
+    return [(event, best.get(_identity(event), Outcome.DUPLICATE)) for event in events]
+
+
+def _identity(event: Event) -> tuple[str, str]:
+    """What makes two events the same. Not the id alone: a sender that gives two people one id must cost neither."""
+    return event.event_id, event.recipient
 
 
 def _count(tally: Tally, event: Event, outcome: Outcome) -> None:
