@@ -139,6 +139,18 @@ def tokens(text: str) -> tuple[str, ...]:
     return found
 
 
+def key_or_empty(text: str) -> str:
+    """A provider's API key: printable ASCII without blanks. Empty: none."""
+    if not re.fullmatch(r"[!-~]*", text.strip()):
+        raise ValueError("must be printable ASCII without blanks")
+    return text.strip()
+
+
+def http_url(text: str) -> str:
+    """The base URL of an HTTP API, without a slash at its end."""
+    return _url(text, {"http", "https"}, "https://api.example.com").rstrip("/")
+
+
 def webhook_secrets(text: str) -> tuple[str, ...]:
     """Standard Webhooks secrets: whsec_ and base64 of at least 16 bytes, separated by commas."""
     found = words(text)

@@ -26,6 +26,9 @@ class Settings:
     retry_delays_s: tuple[int, ...]
     batch_size: int
     api_tokens: tuple[str, ...] = field(metadata=SECRET)
+    unsubscribe_secrets: tuple[str, ...] = field(metadata=SECRET)
+    resend_api_key: str = field(metadata=SECRET)
+    resend_api_url: str
     signature_tolerance_s: int
     resend_webhook_secrets: tuple[str, ...] = field(metadata=SECRET)
     resend_suppressed_is_hard: bool
@@ -33,6 +36,8 @@ class Settings:
     cloudflare_webhook_secrets: tuple[str, ...] = field(metadata=SECRET)
     cloudflare_account_id: str
     cloudflare_domains: tuple[str, ...]
+    send_concurrency: int
+    send_rate: int
     log_level: str
     port: int
     web_concurrency: int
@@ -55,6 +60,9 @@ def load(environ: Mapping[str, str]) -> Settings:
         retry_delays_s=env.read("RETRY_DELAYS", parsers.two_delays, "10,60"),
         batch_size=env.read("BATCH_SIZE", parsers.integer(1, 2000), "400"),
         api_tokens=env.read("API_TOKENS", parsers.tokens, ""),
+        unsubscribe_secrets=env.read("UNSUBSCRIBE_SECRETS", parsers.tokens, ""),
+        resend_api_key=env.read("RESEND_API_KEY", parsers.key_or_empty, ""),
+        resend_api_url=env.read("RESEND_API_URL", parsers.http_url, "https://api.resend.com"),
         signature_tolerance_s=env.read("SIGNATURE_TOLERANCE", parsers.integer(30, 86_400), "300"),
         resend_webhook_secrets=env.read_secrets("RESEND_WEBHOOK_SECRETS", parsers.webhook_secrets),
         resend_suppressed_is_hard=env.read("RESEND_SUPPRESSED_IS_HARD", parsers.boolean, "true"),
@@ -62,6 +70,8 @@ def load(environ: Mapping[str, str]) -> Settings:
         cloudflare_webhook_secrets=env.read_secrets("CLOUDFLARE_WEBHOOK_SECRETS", parsers.webhook_secrets),
         cloudflare_account_id=env.read("CLOUDFLARE_ACCOUNT_ID", str.strip, ""),
         cloudflare_domains=env.read("CLOUDFLARE_DOMAINS", parsers.words, ""),
+        send_concurrency=env.read("SEND_CONCURRENCY", parsers.integer(1, 32), "2"),
+        send_rate=env.read("SEND_RATE", parsers.integer(0, 10_000), "2"),
         log_level=env.read("LOG_LEVEL", parsers.log_level, "INFO"),
         port=env.read("PORT", parsers.integer(1, 65_535), "8000"),
         web_concurrency=env.read("WEB_CONCURRENCY", parsers.integer(1, 64), "2"),
@@ -75,7 +85,9 @@ def masked(settings: Settings) -> dict[str, object]:
     shown: dict[str, object] = {}
     for one in fields(settings):
         value = getattr(settings, one.name)
-        if one.metadata.get("secret"):
-            value = parsers.mask_url(value) if isinstance(value, str) else f"{len(value)} set"
+        if one.metadata.get("secret") and isinstance(value, tuple):
+            value = f"{len(value)} set"
+        elif one.metadata.get("secret"):
+            value = parsers.mask_url(value) if one.name.endswith("_url") else "***" if value else ""
         shown[one.name] = value
     return shown

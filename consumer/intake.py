@@ -49,8 +49,13 @@ class Delivery:
 class Intake:
     """A subscription to one work queue. All methods raise Outage when the broker is lost; open a new one then."""
 
-    def __init__(self, amqp_url: str, topology: Topology, queue: WorkQueue, batch_size: int) -> None:
+    def __init__(
+        self, amqp_url: str, topology: Topology, queue: WorkQueue, batch_size: int, prefetch: int | None = None
+    ) -> None:
+        """`prefetch` is how many messages may be in hand; twice a batch unless given, so that the next one travels
+        while this one is worked on."""
         self._queue = queue
+        self._prefetch = prefetch or 2 * batch_size
         self._batch_size = batch_size
         self._inbox: list[Delivery] = []
         self._outstanding: dict[int, None] = {}  # tags delivered and not settled, in order
@@ -139,8 +144,7 @@ class Intake:
         """Leave careful mode: a fresh message has arrived, so nothing in the queue's front has killed a consumer."""
         self._careful = False
         self._guarded(lambda: self._channel.basic_cancel(self._tag))
-        # Twice a batch, so that the next one travels while this one is worked on.
-        self._guarded(lambda: setattr(self, "_tag", self._subscribe(2 * self._batch_size)))
+        self._guarded(lambda: setattr(self, "_tag", self._subscribe(self._prefetch)))
 
     def _on_message(self, _channel: Any, method: Any, properties: Any, body: bytes) -> None:
         self._outstanding[method.delivery_tag] = None

@@ -6,6 +6,7 @@ from config.settings import Settings
 from consumer.apply_events import EventWork
 from consumer.intake import Intake
 from consumer.loop import Loop
+from consumer.sends import run_sends
 from consumer.stopping import Stopping
 from consumer.successors import Successors
 from core import database
@@ -23,7 +24,7 @@ def run_events(settings: Settings, stopping: Stopping) -> None:
     queue = topology.events
     engine = database.create(settings.database_url, settings.database_schema)
     publisher = Publisher(settings.amqp_url, connection_name=f"mailward retries {queue.name}")
-    work = EventWork(RecipientStore(connect(settings), settings.recipient_key), engine, utc_now)
+    work = EventWork(RecipientStore(connect(settings), settings.recipient_key), engine, utc_now, settings.env)
     loop = Loop(
         lambda: Intake(settings.amqp_url, topology, queue, settings.batch_size),
         work,
@@ -35,9 +36,9 @@ def run_events(settings: Settings, stopping: Stopping) -> None:
     engine.dispose()
 
 
-WORKERS: Mapping[str, Run] = {"events": run_events}
+WORKERS: Mapping[str, Run] = {"events": run_events, "sends": run_sends}
 
 
 def consumed_queues(topology: Topology) -> dict[str, str]:
     """Work queue → the word that consumes it, for the test that no queue is left without a process."""
-    return {topology.events.name: "events"}
+    return {topology.events.name: "events", topology.batches.name: "sends"}

@@ -14,11 +14,12 @@ _READ_ONLY = "mailward_read_only"
 POOL_SIZE = 2  # small plans count connections; a process uses one at a time and one more for health
 
 
-def create(database_url: str, schema: str = "", busy_timeout_s: float = 5.0) -> Engine:
+def create(database_url: str, schema: str = "", busy_timeout_s: float = 5.0, connections: int = POOL_SIZE) -> Engine:
     """An engine that connects on first use.
 
     `schema` is the PostgreSQL schema to work in ("" means the default one). `busy_timeout_s` bounds how long a SQLite
-    writer waits for another before it reports an outage, and how long PostgreSQL waits for a lock.
+    writer waits for another before it reports an outage, and how long PostgreSQL waits for a lock. `connections` are
+    the most that the process opens to PostgreSQL.
     """
     url = make_url(database_url)
     if url.get_backend_name() == "sqlite":
@@ -28,7 +29,7 @@ def create(database_url: str, schema: str = "", busy_timeout_s: float = 5.0) -> 
         options += f" -c search_path={schema}"
     return create_engine(
         url,
-        pool_size=POOL_SIZE,
+        pool_size=connections,
         max_overflow=0,
         pool_pre_ping=True,
         connect_args={

@@ -29,6 +29,12 @@ class Series(StrEnum):
     OUTCOME = "outcome"  # events handled by the consumer, by outcome
     RETRIED = "retried"  # failed attempts that go to a delay queue
     DEAD_LETTERED = "dead_lettered"
+    CALLS = "calls"  # answers of a provider's send API, by what they mean
+    RESERVATIONS = "reservations"  # deliveries reserved when a call was sealed
+    SENDS = "sends"  # deliveries found sent, by what said so: empty for the provider's answer, event for its webhook
+    SKIPS = "skips"  # deliveries skipped, by reason
+    UNKNOWN = "unknown"  # deliveries whose call ended without anybody knowing, by why
+    DUPLICATE_DETECTED = "email.duplicate_detected"  # by cause, once per queue message
 
 
 class Counters:

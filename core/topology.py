@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+BATCHES = "campaign-batches"
 CRASH_LIMIT = 20  # deliveries before the broker takes a message away from consumers that it keeps killing
 NO_LIMIT = 1_000_000  # looking at a dead letter costs one delivery; this many looks are never made
 
@@ -49,13 +50,15 @@ class Topology:
     prefix: str = ""
     delays_s: tuple[int, ...] = (10, 60)
     events: WorkQueue = field(init=False)
+    batches: WorkQueue = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "events", WorkQueue(f"{self.prefix}email-events", self.delays_s, parks=True))
+        object.__setattr__(self, "batches", WorkQueue(f"{self.prefix}{BATCHES}", self.delays_s))
 
     @property
     def work_queues(self) -> tuple[WorkQueue, ...]:
-        return (self.events,)
+        return (self.events, self.batches)
 
     @property
     def work_exchange(self) -> str:

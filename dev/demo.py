@@ -14,7 +14,7 @@ from core.clock import utc_now
 from dev import demo_report, demo_stream
 from dev.demo_poster import Posted, Poster
 from dev.demo_stream import WRONG_TYPE, Group
-from dev.demo_system import DemoFailed, DemoSystem, environment
+from dev.demo_system import DemoFailed, DemoSystem, environment, refuse_production
 from dev.services import ServerFailed, running
 from providers import registry
 
@@ -28,6 +28,7 @@ def main() -> int:
     serve = parser.parse_args().serve
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` stops what we started
     try:
+        refuse_production()
         print("Starting RabbitMQ, Redis and the processes of the Procfile …", flush=True)
         with running(DATA, os.environ) as urls:
             system = DemoSystem(environment(urls), DATA / "demo.log")

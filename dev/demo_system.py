@@ -30,12 +30,16 @@ class DemoFailed(Exception):
     """The demo did not do what it promises; the text says what was seen."""
 
 
-def environment(urls: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the demo's processes: given services, but names, keys, schema and secrets of its own."""
+def refuse_production() -> None:
+    """Raise DemoFailed where MAILWARD_ENV says production."""
     if os.environ.get("MAILWARD_ENV") == "production":
         raise DemoFailed(
             "MAILWARD_ENV=production: the demo empties queues and tables of its own and refuses to run here"
         )
+
+
+def environment(urls: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the demo's processes: given services, but names, keys, schema and secrets of its own."""
     secret = {
         name: f"whsec_{b64encode(secrets.token_bytes(24)).decode()}"
         for name in ("RESEND_WEBHOOK_SECRETS", "CLOUDFLARE_WEBHOOK_SECRETS")
@@ -151,7 +155,7 @@ class DemoSystem:
         for key in self.client.scan_iter(self.store.key("*"), count=1000):
             self.client.delete(key)
         with self.engine.begin() as connection:
-            for table in metadata.sorted_tables:
+            for table in reversed(metadata.sorted_tables):
                 connection.execute(delete(table))
 
     def _log_end(self) -> str:

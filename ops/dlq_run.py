@@ -14,6 +14,7 @@ from ops.preview import Preview
 from ops.selection import Selection, unabbreviated
 from ops.settlement import Leave, Plan, Tally
 
+WAKES = "wake a worker: the ledger says what is left to do"
 BAR_FROM = 50  # letters; fewer are done before a bar could be read
 
 
@@ -65,12 +66,13 @@ def preview(context: Context, selection: Selection, plan: Plan, limit: int | Non
     """Say for each selected letter what `plan` would come to, if it were carried out now; nothing is touched."""
     selection, _ = _resolved(context, selection)
     foreseen, words = Preview(context.store, context.engine, context.clock), Counter[str]()
-    work_queue = context.topology.events.name
+    names = context.topology
     for letter, step in DeadLetters(context).plan(selection, plan, limit or sys.maxsize):
         if isinstance(step, Leave):
             said = [step.reason]
         else:
-            said = [foreseen.of(one.body) for one in step.messages if one.routing_key == work_queue] + [*step.stays]
+            said = [foreseen.of(one.body) for one in step.messages if one.routing_key == names.events.name]
+            said += [WAKES for one in step.messages if one.routing_key == names.batches.name] + [*step.stays]
         words.update(said)
         click.echo(printable(f"{letter.id}  {'; '.join(said) or 'nothing to do any more'}"))
     click.echo("nothing would be touched: no letter matches" if not words else "in all:")

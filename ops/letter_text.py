@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from core.batch_message import BatchMessage
 from core.dead_letter_log import Failure
 from core.events import Event
 from core.parked import Parked
@@ -130,6 +131,8 @@ def _content(letter: Letter) -> Iterator[tuple[str, str]]:
         yield "event", f"{content.kind} of {content.recipient}, {content.event_id} by rule {content.rule}"
         yield "occurred", content.occurred_at.isoformat()
         yield "detail", content.detail or "none"
+    elif isinstance(content, BatchMessage):
+        yield "batch", f"call {content.call_id} of campaign {content.campaign_id}, ledger {content.ledger}"
     elif isinstance(content, Parked):
         yield "provider", content.provider
         yield from (("item", f"{item.index}: {item.reason}") for item in content.items)

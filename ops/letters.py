@@ -6,13 +6,15 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from core import parked, wire
+from core import batch_message, parked, wire
+from core.batch_message import BatchMessage
 from core.dead_letter_log import Failure
 from core.errors import NewerVersion, Undecodable
 from core.events import Event
 from core.messages import ATTEMPT, REPLAYS, message_id_of
 from core.parked import Parked
 from core.telemetry import redact
+from core.topology import BATCHES
 
 REASON_LIMIT = 160  # characters: one line of a terminal, and enough to tell two causes apart
 CRASHED = "crash loop: the consumer died with it until the broker's delivery limit took it away"
@@ -27,7 +29,7 @@ class Lane(StrEnum):
 
 
 DEAD = frozenset({Lane.FAILED, Lane.CRASH_LOOP})
-Content = Event | Parked | Undecodable | NewerVersion
+Content = Event | BatchMessage | Parked | Undecodable | NewerVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def read_letter(
     else:
         crashed = newest_death(headers).get("reason") == "delivery_limit"
         lane = Lane.CRASH_LOOP if crashed else Lane.FAILED
-    return Letter(message_id_of(message_id, body), lane, queue, body, headers, _content(is_parked, body), tag)
+    return Letter(message_id_of(message_id, body), lane, queue, body, headers, _content(is_parked, queue, body), tag)
 
 
 def newest_death(headers: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -107,9 +109,11 @@ def newest_death(headers: Mapping[str, Any]) -> Mapping[str, Any]:
     return first if isinstance(first, dict) else {}
 
 
-def _content(is_parked: bool, body: bytes) -> Content:
+def _content(is_parked: bool, queue: str, body: bytes) -> Content:
     try:
-        return parked.decode(body) if is_parked else wire.decode(body)
+        if is_parked:
+            return parked.decode(body)
+        return batch_message.decode(body) if queue.endswith(BATCHES) else wire.decode(body)
     except (Undecodable, NewerVersion) as error:
         return error
 

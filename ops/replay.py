@@ -30,8 +30,7 @@ class Replay:
             return Leave(f"still failing: {words(letter.content)} (--force replays it all the same)")
         if letter.replays >= REPLAY_CAP and not self.force:
             return Leave(f"replayed {REPLAY_CAP} times or more (--force replays it all the same)")
-        work = self.topology.events
-        copy = Outgoing(self.topology.work_exchange, work.name, letter.body, letter.id, replayed_headers(letter))
+        copy = Outgoing(self.topology.work_exchange, letter.queue, letter.body, letter.id, replayed_headers(letter))
         return Settle(REPLAYED, (copy,))
 
     def _parked(self, letter: Letter) -> Step:

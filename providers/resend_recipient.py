@@ -8,15 +8,9 @@ Resend webhook; Resend's OpenAPI file, which knows no field for the affected rec
 from collections.abc import Mapping
 
 from core.addresses import Address, NotAnAddress, digest, normalise
+from core.ledger.tags import OWN, TO
 from providers import payload
 from providers.conditions import comparable, found
-
-# Tags that mailward puts on its mails. Resend allows only A-Z a-z 0-9 _ - in them, so the address goes as its digest.
-ENVIRONMENT = "mailward_env"
-CAMPAIGN = "mailward_campaign"
-RECIPIENT = "mailward_recipient"
-TO = "mailward_to"
-OWN_TAGS = (ENVIRONMENT, CAMPAIGN, RECIPIENT, TO)
 
 NAMES_ITS_ADDRESS = frozenset({"suppression.added", "contact.updated"})  # about an address, not about a mail
 MOST_RECIPIENTS = 150  # 50 each in to, cc and bcc is Resend's limit; more is nothing that Resend writes
@@ -47,8 +41,8 @@ def own_tags(body: Mapping[str, object]) -> dict[str, str]:
         pairs = (one for one in tags if isinstance(one, dict))
         tags = {name: one.get("value") for one in pairs if isinstance(name := one.get("name"), str)}
     if not isinstance(tags, dict):
-        return dict.fromkeys(OWN_TAGS, "")
-    return {name: payload.tag_value(tags.get(name)) for name in OWN_TAGS}
+        return dict.fromkeys(OWN, "")
+    return {name: payload.tag_value(tags.get(name)) for name in OWN}
 
 
 def _entries(body: Mapping[str, object], field: str) -> list[object]:

@@ -2,6 +2,7 @@
 
 from alembic import context
 
+from core.ledger import tables as _  # noqa: F401 - adds its tables to the metadata
 from core.tables import metadata
 
 RELEASE_LOCK = 0x6D61696C  # any number that nothing else in the database locks

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
 from sqlalchemy import Engine
 
 from core import database
 from core.tables import metadata
 from core.topology import Topology
 from dev.services import PostgreSQL
+from tests.sending import World
 from tests.system import System
 
 
@@ -26,9 +28,18 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     """Empty tables of this version; the test runs once on each engine."""
     one: Engine = request.getfixturevalue(f"{request.param}_tables")
     with one.begin() as connection:
-        for table in metadata.tables.values():
+        for table in reversed(metadata.sorted_tables):  # children first
             connection.execute(table.delete())
     return one
+
+
+@pytest.fixture
+def world(engine: Engine, redis_client: redis.Redis, redis_prefix: str) -> Iterator[World]:
+    """A ledger with a worker on it, on each engine; its environment is this test's own."""
+    env = redis_prefix.rstrip(":")
+    yield World(engine, redis_client, env)
+    for key in redis_client.scan_iter(f"mailward:{env}:*"):
+        redis_client.delete(key)
 
 
 @pytest.fixture(scope="session")

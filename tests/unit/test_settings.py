@@ -109,6 +109,9 @@ def test_all_faults_are_reported_at_once_and_in_words() -> None:
         ("BATCH_SIZE", "0"),
         ("API_TOKENS", "short"),
         ("API_TOKENS", "long enough but with blanks"),
+        ("UNSUBSCRIBE_SECRETS", "short"),
+        ("RESEND_API_KEY", "re_1 23"),
+        ("RESEND_API_URL", "api.resend.com"),
         ("SIGNATURE_TOLERANCE", "-5"),
         ("RESEND_WEBHOOK_SECRETS", "whsec_!!!"),
         ("RESEND_WEBHOOK_SECRETS", "whsec_c2hvcnQ="),
@@ -154,6 +157,8 @@ def test_masked_settings_show_no_secret_and_every_name() -> None:
             "REDIS_URL": "rediss://:redis-word@r.example.com:6380/0",
             "DATABASE_URL": "postgres://user:sql-word@d.example.com/d?password=query-word",
             "API_TOKENS": "token-word-token-word",
+            "UNSUBSCRIBE_SECRETS": "unsubscribe-word-unsubscribe",
+            "RESEND_API_KEY": "re_key-word",
             "RESEND_WEBHOOK_SECRETS": "whsec_cmVzZW5kLXdvcmQtcmVzZW5kLXdvcmQ=",
             "CLOUDFLARE_WEBHOOK_SECRETS": "whsec_Y2xvdWQtd29yZC1jbG91ZC13b3Jk",
         }

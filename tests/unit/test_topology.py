@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from itertools import product
 from typing import Any
 
 import pytest
@@ -57,6 +58,10 @@ def test_production_has_the_names_of_the_mission() -> None:
         "email-events.retry.60s",
         "email-events-dlq",
         "email-events-parked",
+        "campaign-batches",
+        "campaign-batches.retry.10s",
+        "campaign-batches.retry.60s",
+        "campaign-batches-dlq",
     ]
 
 
@@ -93,19 +98,20 @@ def test_every_queue_is_bound_once_and_no_key_reaches_two(broker: Broker) -> Non
 
 
 def test_what_the_work_queue_gives_up_becomes_a_dead_letter(broker: Broker, topology: Topology) -> None:
-    assert broker.dead_letters_of(topology.events.name) == [topology.events.dead_letters]
+    for work in topology.work_queues:
+        assert broker.dead_letters_of(work.name) == [work.dead_letters]
 
 
 def test_what_a_delay_queue_gives_up_returns_to_the_work_queue(broker: Broker, topology: Topology) -> None:
-    for delay_s in topology.delays_s:
-        delay_queue = topology.events.retry(delay_s)
+    for work, delay_s in product(topology.work_queues, topology.delays_s):
+        delay_queue = work.retry(delay_s)
         assert broker.bindings[topology.retry_exchange, delay_queue] == [delay_queue]
-        assert broker.dead_letters_of(delay_queue) == [topology.events.name]
+        assert broker.dead_letters_of(delay_queue) == [work.name]
         assert broker.queues[delay_queue]["x-message-ttl"] == delay_s * 1000
 
 
 def test_dead_and_parked_letters_stay_until_somebody_takes_them(broker: Broker, topology: Topology) -> None:
-    for queue in (topology.events.dead_letters, topology.events.parked):
+    for queue in (topology.events.dead_letters, topology.events.parked, topology.batches.dead_letters):
         assert broker.queues[queue] == {
             "x-queue-type": "quorum",
             "x-delivery-limit": NO_LIMIT,
@@ -122,13 +128,14 @@ def test_every_queue_is_a_quorum_queue_that_rejects_and_has_a_positive_delivery_
 def test_every_dead_lettering_is_at_least_once(broker: Broker) -> None:
     giving = [arguments for arguments in broker.queues.values() if "x-dead-letter-exchange" in arguments]
 
-    assert [arguments["x-dead-letter-strategy"] for arguments in giving] == ["at-least-once"] * 3
+    assert [arguments["x-dead-letter-strategy"] for arguments in giving] == ["at-least-once"] * 6
 
 
 def test_a_message_that_kills_its_consumer_is_taken_away_after_twenty_deliveries(
     broker: Broker, topology: Topology
 ) -> None:
-    assert broker.queues[topology.events.name]["x-delivery-limit"] == CRASH_LIMIT == 20
+    for work in topology.work_queues:
+        assert broker.queues[work.name]["x-delivery-limit"] == CRASH_LIMIT == 20
 
 
 def test_other_delays_are_other_queues_since_declared_arguments_can_never_change() -> None:

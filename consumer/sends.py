@@ -1,0 +1,68 @@
+"""The `sends` process: as many loops as calls may be made at once, each with a connection of its own to the broker."""
+
+import os
+import socket
+import threading
+from functools import partial
+
+from config.settings import Settings
+from consumer.intake import Intake
+from consumer.loop import Loop
+from consumer.stopping import Stopping
+from consumer.successors import Successors
+from core import database
+from core.clock import utc_now
+from core.ledger.identity import LedgerKey
+from core.publisher import Publisher
+from core.recipients import RecipientStore, connect
+from core.topology import Topology, queue_prefix
+from sender.clients.base import Client
+from sender.clients.resend import Resend
+from sender.look import Looker
+from sender.rate import SharedRate
+from sender.send_batch import SendWork, Tools
+
+
+def client_of(settings: Settings) -> Client:
+    """The send API that the settings name."""
+    return Resend(settings.resend_api_key, settings.resend_api_url, pool_size=settings.send_concurrency)
+
+
+def run_sends(settings: Settings, stopping: Stopping) -> None:
+    """Consume `campaign-batches` until a stop is asked for."""
+    topology = Topology(queue_prefix(settings.env), settings.retry_delays_s)
+    queue = topology.batches
+    engine = database.create(
+        settings.database_url, settings.database_schema, busy_timeout_s=10, connections=settings.send_concurrency + 1
+    )
+    publisher = Publisher(settings.amqp_url, connection_name=f"mailward retries {queue.name}")
+    client, redis_client = client_of(settings), connect(settings)
+    secret = settings.unsubscribe_secrets[0] if settings.unsubscribe_secrets else ""
+
+    def work(number: int) -> SendWork:
+        store = RecipientStore(redis_client, settings.recipient_key)
+        return SendWork(
+            Tools(
+                engine=engine,
+                looker=Looker(store, client, settings.env, secret),
+                client=client,
+                rate=SharedRate(redis_client, settings.env, client.account, settings.send_rate),
+                ledger_key=LedgerKey(redis_client, settings.env),
+                env=settings.env,
+                owner=f"{socket.gethostname()}:{os.getpid()}:{number}",
+                sleep=stopping.sleep,
+            )
+        )
+
+    open_intake = partial(Intake, settings.amqp_url, topology, queue, 1, 1)
+    successors = Successors(publisher, topology, queue, engine, utc_now)
+    threads = [
+        threading.Thread(target=Loop(open_intake, work(number), successors, stopping).run, name=f"sends-{number}")
+        for number in range(settings.send_concurrency)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    publisher.close()
+    engine.dispose()

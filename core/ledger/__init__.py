@@ -1,0 +1,1 @@
+"""The delivery ledger: who gets which campaign, in which provider call, with which result. The truth about sends."""

@@ -1,0 +1,191 @@
+"""The life of a sealed call around its attempts: taken again, begun, settled.
+
+Each function is one short transaction of the caller's; none spans a network call. Locks: the campaign, then the call.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from core.ledger.blocks import blocked
+from core.ledger.identity import own
+from core.ledger.members import conclude
+from core.ledger.rows import SECOND, as_json, change_call, database_now, each, lock_call, lock_campaign
+from core.ledger.sealing import Sealed, body_of, members_of
+from core.ledger.states import Call, Happening, step
+from core.tables import from_us
+
+_INTACT = (
+    """SELECT count(*) FROM delivery_ledger WHERE campaign_id = :campaign AND call_id = :call AND status = 'reserved'
+    AND recipient_id IN (SELECT value FROM json_each(:ids))""",
+    """SELECT count(*) FROM delivery_ledger WHERE campaign_id = :campaign AND call_id = :call AND status = 'reserved'
+    AND recipient_id IN (SELECT jsonb_array_elements_text(CAST(:ids AS jsonb)))""",
+)
+RETRY_FIRST_S, RETRY_LAST_S = 5, 600  # pauses between attempts under one key, doubling
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who takes a call, for which provider account, for how long, and how long that provider remembers a key."""
+
+    owner: str
+    account: str
+    lease_us: int
+    window_us: int  # already shortened by a margin
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What a transition did: the state it left and reached, deliveries changed, and whether it reveals a duplicate."""
+
+    before: Call
+    after: Call
+    changed: int = 0
+    duplicate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of an attempt, as the ledger needs it (sender.clients.base.Answer, without the wire)."""
+
+    happening: Happening
+    message_ids: Sequence[str] = ()
+    culprits: Sequence[int] = ()
+    http_status: int = 0
+    error: str = ""
+    retry_after_s: float = 0.0
+    pause: str = ""
+
+
+def reclaim(connection: Connection, campaign_id: str, call_id: int, claim: Claim) -> Sealed | None:
+    """Take a call that is due again or whose lease ran out, with the same bytes and key; None if it cannot be had."""
+    campaign, call = lock_campaign(connection, campaign_id), lock_call(connection, call_id)
+    now = database_now(connection)
+    if campaign is None or call is None or not _due(call, now):
+        return None
+    if call.tainted and campaign.state != "running":
+        return None  # it waits for `resume`, for its window to pass, or for an operator
+    obstacle = _obstacle(call, claim, now)
+    if obstacle is not None:
+        apply(connection, campaign, call, obstacle, now)
+        return None
+    taken = step(Call(call.state), Happening.RECLAIMED, call.tainted)
+    if taken is None:
+        return None
+    change_call(
+        connection, call_id, now,
+        state=taken.state.value, tainted=call.tainted or taken.taints, lease_owner=claim.owner,
+        lease_epoch=call.lease_epoch + 1, lease_until=now + claim.lease_us, due_at=now + claim.lease_us, publishes=0,
+    )  # fmt: skip
+    members = tuple(members_of(call.members))
+    return Sealed(call_id, call.lease_epoch + 1, call.idempotency_key, body_of(call.payload), members, own(connection))
+
+
+def begin(
+    connection: Connection, sealed: Sealed, campaign_id: str, records: Mapping[str, bytes | None], lease_us: int
+) -> Move | None:
+    """The last check, then the mark that an attempt begins; only after a move to `calling` may bytes leave.
+
+    `records` are the members' addresses with their present records. None if the lease is no longer ours.
+    """
+    campaign, call = lock_campaign(connection, campaign_id), lock_call(connection, sealed.call_id)
+    if campaign is None or call is None or call.lease_epoch != sealed.epoch or call.state != Call.LEASED:
+        return None
+    now = database_now(connection)
+    if campaign.state != "running":
+        return apply(connection, campaign, call, Happening.NOT_RUNNING, now)
+    if not call.tainted and not _sendable(connection, call, sealed, records, now):
+        return apply(connection, campaign, call, Happening.BLOCKED, now)
+    change_call(
+        connection, call.id, now,
+        state=Call.CALLING.value, attempts=call.attempts + 1, lease_until=now + lease_us, due_at=now + lease_us,
+        first_attempt_at=call.first_attempt_at or now,
+    )  # fmt: skip
+    return Move(Call.LEASED, Call.CALLING)
+
+
+def settle(connection: Connection, campaign_id: str, call_id: int, epoch: int, result: Result) -> Move | None:
+    """Record what came of an attempt; None where nothing follows (too late, or a repeat)."""
+    campaign, call = lock_campaign(connection, campaign_id), lock_call(connection, call_id)
+    if campaign is None or call is None:
+        return None
+    return apply(connection, campaign, call, result.happening, database_now(connection), epoch=epoch, result=result)
+
+
+def apply(
+    connection: Connection,
+    campaign: Row[Any],
+    call: Row[Any],
+    happening: Happening,
+    now: int,
+    *,
+    epoch: int | None = None,
+    result: Result | None = None,
+) -> Move | None:
+    """Let `happening` befall a locked call: the state table decides, this makes it so. The only writer of call states
+    besides sealing."""
+    following = step(Call(call.state), happening, call.tainted)
+    if following is None or (following.needs_epoch and epoch is not None and epoch != call.lease_epoch):
+        return None
+    ids = members_of(call.members) if call.members else []
+    changed = conclude(
+        connection, call, following.members, ids, now,
+        message_ids=result.message_ids if result else (),
+        culprits=result.culprits if result else (),
+        reason=(result.error if result else "") or happening.value,
+        cancelled=campaign.state == "cancelled",
+        wait_us=_wait_us(call, happening, result),
+    )  # fmt: skip
+    change_call(connection, call.id, now, **_values(call, following.state, following.taints, result, now))
+    return Move(Call(call.state), following.state, changed, following.duplicate)
+
+
+def _wait_us(call: Row[Any], happening: Happening, result: Result | None) -> int:
+    """How long members that go back to pending wait: a provider that is away or says "later" is not hammered."""
+    if happening is not Happening.NOT_SENT:
+        return 0
+    backoff_s = min(2 ** min(call.generation, 10), RETRY_LAST_S)
+    return int(max(result.retry_after_s if result else 0, backoff_s) * SECOND)
+
+
+def _values(call: Row[Any], state: Call, taints: bool, result: Result | None, now: int) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "state": state.value,
+        "tainted": call.tainted or taints,
+        "publishes": 0,
+        "lease_owner": None,
+    }
+    if result is not None:
+        values |= {"http_status": result.http_status or None, "error": result.error[:200] or None}
+    if state is Call.RETRY_WAIT:
+        backoff_s = min(RETRY_FIRST_S * 2 ** min(call.attempts, 10), RETRY_LAST_S)
+        values["due_at"] = now + int(max(backoff_s, result.retry_after_s if result else 0) * SECOND)
+    if state is Call.ACCEPTED:
+        values |= {"payload": None, "members": None}
+    elif state in (Call.DISCARDED, Call.REJECTED, Call.CANCELLED):
+        values["payload"] = None  # the members stay: a late 2xx would be true for them
+    return values
+
+
+def _obstacle(call: Row[Any], claim: Claim, now: int) -> Happening | None:
+    """Why the same bytes under the same key would no longer be the same request."""
+    if call.first_attempt_at and now >= call.first_attempt_at + claim.window_us:
+        return Happening.WINDOW_PASSED
+    return Happening.ACCOUNT_CHANGED if call.account != claim.account else None
+
+
+def _due(call: Row[Any], now: int) -> bool:
+    if call.state == Call.RETRY_WAIT:
+        return bool(call.due_at <= now)
+    return call.state in (Call.LEASED, Call.CALLING) and (call.lease_until or 0) <= now
+
+
+def _sendable(
+    connection: Connection, call: Row[Any], sealed: Sealed, records: Mapping[str, bytes | None], now: int
+) -> bool:
+    """Whether every member is still reserved by this call and nobody is blocked."""
+    values = {"campaign": call.campaign_id, "call": call.id, "ids": as_json(sealed.members)}
+    intact = connection.execute(each(connection, *_INTACT), values).scalar_one()
+    return int(intact) == len(sealed.members) and not blocked(connection, records, from_us(now))

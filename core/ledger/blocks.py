@@ -1,0 +1,33 @@
+"""Whom the journal keeps from being mailed: the last check before a call is sealed, and again before it begins."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from core.decide import eligible_since
+from core.ledger.rows import as_json, each
+from core.tables import to_us
+
+_NEWEST = """SELECT address, max(occurred_at) AS newest FROM journal
+WHERE address IN ({addresses}) AND outcome IN ('removed', 'absent') AND restored_at IS NULL GROUP BY address"""
+_QUERY = (
+    _NEWEST.format(addresses="SELECT value FROM json_each(:addresses)"),
+    _NEWEST.format(addresses="SELECT jsonb_array_elements_text(CAST(:addresses AS jsonb))"),
+)
+
+
+def blocked(connection: Connection, records: Mapping[str, bytes | None], now: datetime) -> set[str]:
+    """The addresses (normal form, with their present records) that a removal or an absent one's event blocks.
+
+    A block ends with a restore, or with a record whose consent is newer than the event.
+    """
+    if not records:
+        return set()
+    found = connection.execute(each(connection, *_QUERY), {"addresses": as_json(list(records))})
+    return {address for address, newest in found if not _readmitted(records[address], newest, now)}
+
+
+def _readmitted(record: bytes | None, newest: int, now: datetime) -> bool:
+    since = None if record is None else eligible_since(record, now)
+    return since is not None and newest < to_us(since)

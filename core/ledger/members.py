@@ -1,0 +1,122 @@
+"""What becomes of a call's deliveries when the call moves: the second half of every transition."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from core.ledger.rows import as_json, each, move_counters, plan_call
+from core.ledger.states import Members
+
+_SENT = (
+    """UPDATE delivery_ledger SET status = 'sent', provider_message_id = coalesce(e.value ->> 1, provider_message_id),
+    variables = NULL, verbatim = NULL, reason = NULL, updated_at = :now FROM json_each(:pairs) AS e
+    WHERE campaign_id = :campaign AND recipient_id = e.value ->> 0 AND status = :status {and_call}""",
+    """UPDATE delivery_ledger SET status = 'sent', provider_message_id = coalesce(e.value ->> 1, provider_message_id),
+    variables = NULL, verbatim = NULL, reason = NULL, updated_at = :now
+    FROM jsonb_array_elements(CAST(:pairs AS jsonb)) AS e (value)
+    WHERE campaign_id = :campaign AND recipient_id = e.value ->> 0 AND status = :status {and_call}""",
+)
+_OURS = "AND call_id = :call"
+_RESERVED_SENT = tuple(one.format(and_call=_OURS) for one in _SENT)
+_ANY_SENT = tuple(one.format(and_call="") for one in _SENT)
+_RELEASE = (
+    """UPDATE delivery_ledger SET status = :status, reason = :reason, updated_at = :now
+    WHERE campaign_id = :campaign AND call_id = :call AND status = 'reserved'
+    AND recipient_id IN (SELECT value FROM json_each(:ids))""",
+    """UPDATE delivery_ledger SET status = :status, reason = :reason, updated_at = :now
+    WHERE campaign_id = :campaign AND call_id = :call AND status = 'reserved'
+    AND recipient_id IN (SELECT jsonb_array_elements_text(CAST(:ids AS jsonb)))""",
+)
+
+
+_ADDRESSES = (
+    "SELECT address FROM delivery_ledger WHERE campaign_id = :campaign"
+    " AND recipient_id IN (SELECT value FROM json_each(:ids))",
+    "SELECT address FROM delivery_ledger WHERE campaign_id = :campaign"
+    " AND recipient_id IN (SELECT jsonb_array_elements_text(CAST(:ids AS jsonb)))",
+)
+
+
+def addresses(connection: Connection, campaign_id: str, ids: Sequence[str]) -> list[str]:
+    """The addresses (normal form) of some deliveries."""
+    found = connection.execute(each(connection, *_ADDRESSES), {"campaign": campaign_id, "ids": as_json(ids)})
+    return list(found.scalars())
+
+
+def conclude(
+    connection: Connection,
+    call: Row[Any],
+    fate: Members,
+    ids: Sequence[str],
+    now: int,
+    *,
+    message_ids: Sequence[str] = (),
+    reason: str = "",
+    cancelled: bool = False,
+    culprits: Sequence[int] = (),
+    wait_us: int = 0,
+) -> int:
+    """Give the deliveries `ids` of `call` their fate; returns how many changed.
+
+    `message_ids` are the provider's, in the order of `ids`. Where the campaign is `cancelled`, what would be pending
+    again is skipped. `culprits` are the positions of the members that the provider refuses. The call planned for
+    pending members is due after `wait_us`.
+    """
+    if fate is Members.SENT:
+        return _sent(connection, call, ids, message_ids, now)
+    if fate is Members.SKIP or (cancelled and fate in (Members.PENDING, Members.SPLIT)):
+        return _release(connection, call, ids, "skipped", "cancelled", now)
+    if fate is Members.PENDING:
+        released = _release(connection, call, ids, "pending", None, now)
+        _plan(connection, call, ids, now, now + wait_us)
+        return released
+    if fate is Members.SPLIT:
+        return _split(connection, call, ids, reason, culprits, now)
+    return 0
+
+
+def _sent(connection: Connection, call: Row[Any], ids: Sequence[str], message_ids: Sequence[str], now: int) -> int:
+    pairs = as_json([[one, message_ids[at] if message_ids else None] for at, one in enumerate(ids)])
+    values = {"campaign": call.campaign_id, "call": call.id, "pairs": pairs, "now": now, "status": "reserved"}
+    done = int(connection.execute(each(connection, *_RESERVED_SENT), values).rowcount)
+    move_counters(connection, call.campaign_id, now, reserved=-done, sent=done)
+    if done == len(ids):
+        return done
+    # Some have been released, or settled by the provider's events: the 2xx is true for each of them all the same.
+    for status in ("reserved", "pending", "failed", "skipped"):
+        late = int(connection.execute(each(connection, *_ANY_SENT), values | {"status": status}).rowcount)
+        move_counters(connection, call.campaign_id, now, sent=late, **{status: -late})
+        done += late
+    connection.execute(each(connection, *_ANY_SENT), values | {"status": "sent"})
+    return done
+
+
+def _split(
+    connection: Connection, call: Row[Any], ids: Sequence[str], reason: str, culprits: Sequence[int], now: int
+) -> int:
+    """Fail whom the provider named, or the last one standing alone; the others get calls of the next generation."""
+    bad = [ids[at] for at in culprits if at < len(ids)] if culprits else list(ids if len(ids) == 1 else ())
+    good = [one for one in ids if one not in set(bad)]
+    changed = _release(connection, call, bad, "failed", reason, now)
+    changed += _release(connection, call, good, "pending", None, now)
+    half = len(good) if bad else len(good) // 2
+    for part in (good[:half], good[half:]):
+        _plan(connection, call, part, now, now)
+    return changed
+
+
+def _release(
+    connection: Connection, call: Row[Any], ids: Sequence[str], status: str, reason: str | None, now: int
+) -> int:
+    if not ids:
+        return 0
+    values = {"campaign": call.campaign_id, "call": call.id, "ids": as_json(ids), "now": now}
+    done = connection.execute(each(connection, *_RELEASE), values | {"status": status, "reason": reason})
+    move_counters(connection, call.campaign_id, now, reserved=-done.rowcount, **{status: done.rowcount})
+    return int(done.rowcount)
+
+
+def _plan(connection: Connection, call: Row[Any], ids: Sequence[str], now: int, due_at: int) -> None:
+    if ids:
+        plan_call(connection, call.campaign_id, min(ids), max(ids), call.generation + 1, now, due_at)

@@ -1,0 +1,97 @@
+"""Values and small statements that the ledger's modules share."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import BindParameter, ColumnElement, Connection, Row, bindparam, func, select, text, update
+from sqlalchemy.sql.elements import TextClause
+
+from core.clock import utc_now
+from core.ledger.states import OPEN, Call
+from core.ledger.tables import campaign, send_call
+from core.tables import to_us
+
+SECOND = 1_000_000  # microseconds
+
+
+class Member(NamedTuple):
+    """A delivery as a worker needs it: whom, and with which merge fields (JSON text)."""
+
+    recipient_id: str
+    address: str
+    verbatim: str
+    variables: str
+
+
+def database_now(connection: Connection) -> int:
+    """The database's clock, in microseconds: the one that all workers share. SQLite's is this machine's."""
+    if connection.dialect.name == "postgresql":
+        return int(connection.execute(text("SELECT extract(epoch FROM clock_timestamp()) * 1000000")).scalar_one())
+    return to_us(utc_now())
+
+
+def lock_campaign(connection: Connection, campaign_id: str) -> Row[Any] | None:
+    """The campaign's row, locked until the transaction ends (on SQLite the transaction itself is the lock)."""
+    return connection.execute(select(campaign).where(campaign.c.id == campaign_id).with_for_update()).first()
+
+
+def lock_call(connection: Connection, call_id: int) -> Row[Any] | None:
+    """The call's row, locked. Take the campaign's lock first, always."""
+    return connection.execute(select(send_call).where(send_call.c.id == call_id).with_for_update()).first()
+
+
+def move_counters(connection: Connection, campaign_id: str, now: int, **by: int) -> None:
+    """Add to the campaign's counters; the table's check holds them to the total."""
+    moved = {name: campaign.c[name] + n for name, n in by.items() if n}
+    if moved:
+        statement = update(campaign).where(campaign.c.id == campaign_id).values(progress_at=now, **moved)
+        connection.execute(statement)
+
+
+def change_call(connection: Connection, call_id: int, now: int, **values: Any) -> None:
+    """Update one call."""
+    connection.execute(update(send_call).where(send_call.c.id == call_id).values(updated_at=now, **values))
+
+
+def plan_call(
+    connection: Connection,
+    campaign_id: str,
+    first: str,
+    last: str,
+    generation: int,
+    now: int,
+    due_at: int | None = None,
+) -> None:
+    """Plan a call over the pending members from `first` to `last`, due at once unless `due_at` says when."""
+    connection.execute(
+        send_call.insert().values(
+            campaign_id=campaign_id, generation=generation, first_id=first, last_id=last, state=Call.PLANNED.value,
+            due_at=now if due_at is None else due_at, created_at=now, updated_at=now,
+        )
+    )  # fmt: skip
+
+
+def each(connection: Connection, on_sqlite: str, on_postgresql: str) -> TextClause:
+    """A statement over the elements of a JSON array parameter: one round trip for a hundred rows on both engines."""
+    return text(on_postgresql if connection.dialect.name == "postgresql" else on_sqlite)
+
+
+def as_json(values: Sequence[Any]) -> str:
+    """A JSON array parameter for `each`."""
+    return json.dumps(values)
+
+
+def in_states(states: Sequence[Call]) -> ColumnElement[bool]:
+    """The condition that a call is in one of `states`, with literal values: SQLite uses a partial index only where its
+    condition (that of OPEN, HELD or UNKNOWN) is written in the statement."""
+    values: BindParameter[Any] = bindparam(
+        None, [state.value for state in states], expanding=True, literal_execute=True
+    )
+    return send_call.c.state.in_(values)
+
+
+def open_calls(connection: Connection, campaign_id: str) -> int:
+    """How many calls of a campaign somebody still has to move (unknown ones not counted)."""
+    condition = (send_call.c.campaign_id == campaign_id) & in_states(OPEN)
+    return int(connection.execute(select(func.count()).select_from(send_call).where(condition)).scalar_one())
