@@ -15,6 +15,7 @@ from core.topology import Topology, queue_prefix
 from providers import registry
 from providers.base import Answers, Normalised, Request
 from providers.standard_webhooks import SVIX, StandardWebhooks
+from webhook import doors
 from webhook.app import create_app
 from webhook.endpoint import Endpoint
 
@@ -69,4 +70,4 @@ def __getattr__(name: str) -> Flask:
         Counters(),
         clock.utc_now,
     )
-    return create_app([endpoint.blueprint()])
+    return create_app([doors.route(endpoint)], doors.shortcuts(endpoint))

@@ -140,7 +140,7 @@ class Peer(Contender):
 
 
 class AioPika(Peer):
-    """aio-pika, one DEL and one ack for each event, 200 at once."""
+    """aio-pika, one DEL and one ack for each event, 100 at once."""
 
     name = "aiopika"
 

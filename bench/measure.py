@@ -22,11 +22,6 @@ class Clocked:
     events: int
     seconds: float
 
-    @property
-    def rate(self) -> float:
-        """Events per second."""
-        return self.events / self.seconds
-
 
 def clock(store: redis.Redis, n: int, further: int, finished: Callable[[], bool]) -> Clocked:
     """Wait until the `n` records beside the `further` ones are gone and `finished` says so; raises Stalled.

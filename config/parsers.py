@@ -151,6 +151,18 @@ def http_url(text: str) -> str:
     return _url(text, {"http", "https"}, "https://api.example.com").rstrip("/")
 
 
+def webhook_url_or_empty(text: str) -> str:
+    """The URL of an incoming webhook. Empty: none."""
+    return _url(text, {"http", "https"}, "https://hooks.example.com/services/…") if text.strip() else ""
+
+
+def alert_format(text: str) -> str:
+    """slack or json."""
+    if text.strip().lower() not in {"slack", "json"}:
+        raise ValueError(f"must be slack or json, not {text!r}")
+    return text.strip().lower()
+
+
 def webhook_secrets(text: str) -> tuple[str, ...]:
     """Standard Webhooks secrets: whsec_ and base64 of at least 16 bytes, separated by commas."""
     found = words(text)

@@ -38,6 +38,8 @@ class Settings:
     cloudflare_domains: tuple[str, ...]
     send_concurrency: int
     send_rate: int
+    alert_webhook_url: str = field(metadata=SECRET)
+    alert_webhook_format: str
     log_level: str
     port: int
     web_concurrency: int
@@ -72,6 +74,8 @@ def load(environ: Mapping[str, str]) -> Settings:
         cloudflare_domains=env.read("CLOUDFLARE_DOMAINS", parsers.words, ""),
         send_concurrency=env.read("SEND_CONCURRENCY", parsers.integer(1, 32), "2"),
         send_rate=env.read("SEND_RATE", parsers.integer(0, 10_000), "2"),
+        alert_webhook_url=env.read("ALERT_WEBHOOK_URL", parsers.webhook_url_or_empty, ""),
+        alert_webhook_format=env.read("ALERT_WEBHOOK_FORMAT", parsers.alert_format, "slack"),
         log_level=env.read("LOG_LEVEL", parsers.log_level, "INFO"),
         port=env.read("PORT", parsers.integer(1, 65_535), "8000"),
         web_concurrency=env.read("WEB_CONCURRENCY", parsers.integer(1, 64), "2"),
@@ -88,6 +92,7 @@ def masked(settings: Settings) -> dict[str, object]:
         if one.metadata.get("secret") and isinstance(value, tuple):
             value = f"{len(value)} set"
         elif one.metadata.get("secret"):
-            value = parsers.mask_url(value) if one.name.endswith("_url") else "***" if value else ""
+            is_address = one.name.endswith("_url") and "webhook" not in one.name  # of a webhook, the path is the secret
+            value = parsers.mask_url(value) if is_address else "***" if value else ""
         shown[one.name] = value
     return shown

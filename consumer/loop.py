@@ -49,12 +49,15 @@ class Loop:
         successors: Successors,
         stopping: Stopping,
         hold_s: float = HOLD_S,
+        beat: Callable[[], None] = lambda: None,
     ) -> None:
+        """`beat` is called at least every few seconds while messages are taken, and not while an outage lasts."""
         self._open_intake = open_intake
         self._work = work
         self._successors = successors
         self._stopping = stopping
         self._hold_s = hold_s
+        self._beat = beat
         self._refusals = Refusals()
         self._store_pause, self._broker_pause = Pause(), Pause()
         self._holding_since: float | None = None  # the first outage since something was applied
@@ -81,6 +84,7 @@ class Loop:
         while not self._stopping.asked:
             self._handle(intake, intake.take(1.0))
             self._broker_pause.reset()
+            self._beat()
         rest, started = intake.stop_taking(), time.monotonic()
         while rest and time.monotonic() - started < DRAIN_S:
             self._handle(intake, rest[:1000])

@@ -1,7 +1,5 @@
 """The `sends` process: as many loops as calls may be made at once, each with a connection of its own to the broker."""
 
-import os
-import socket
 import threading
 from functools import partial
 
@@ -12,6 +10,7 @@ from consumer.stopping import Stopping
 from consumer.successors import Successors
 from core import database
 from core.clock import utc_now
+from core.heartbeats import Heart, instance
 from core.ledger.identity import LedgerKey
 from core.publisher import Publisher
 from core.recipients import RecipientStore, connect
@@ -49,20 +48,24 @@ def run_sends(settings: Settings, stopping: Stopping) -> None:
                 rate=SharedRate(redis_client, settings.env, client.account, settings.send_rate),
                 ledger_key=LedgerKey(redis_client, settings.env),
                 env=settings.env,
-                owner=f"{socket.gethostname()}:{os.getpid()}:{number}",
+                owner=f"{instance()}:{number}",
                 sleep=stopping.sleep,
             )
         )
 
     open_intake = partial(Intake, settings.amqp_url, topology, queue, 1, 1)
     successors = Successors(publisher, topology, queue, engine, utc_now)
+    heart = Heart(engine, "sends", instance())
     threads = [
-        threading.Thread(target=Loop(open_intake, work(number), successors, stopping).run, name=f"sends-{number}")
+        threading.Thread(
+            target=Loop(open_intake, work(number), successors, stopping, beat=heart.beat).run, name=f"sends-{number}"
+        )
         for number in range(settings.send_concurrency)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    heart.stop()
     publisher.close()
     engine.dispose()

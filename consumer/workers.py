@@ -1,9 +1,11 @@
 """The wiring table: which word on the command line runs which loop. The composition root of the consumer processes."""
 
+import threading
 from collections.abc import Callable, Mapping
 
 from config.settings import Settings
 from consumer.apply_events import EventWork
+from consumer.clock import run_clock
 from consumer.intake import Intake
 from consumer.loop import Loop
 from consumer.sends import run_sends
@@ -11,6 +13,7 @@ from consumer.stopping import Stopping
 from consumer.successors import Successors
 from core import database
 from core.clock import utc_now
+from core.heartbeats import Heart, instance
 from core.publisher import Publisher
 from core.recipients import RecipientStore, connect
 from core.topology import Topology, queue_prefix
@@ -25,18 +28,31 @@ def run_events(settings: Settings, stopping: Stopping) -> None:
     engine = database.create(settings.database_url, settings.database_schema)
     publisher = Publisher(settings.amqp_url, connection_name=f"mailward retries {queue.name}")
     work = EventWork(RecipientStore(connect(settings), settings.recipient_key), engine, utc_now, settings.env)
+    heart = Heart(engine, "events", instance())
     loop = Loop(
         lambda: Intake(settings.amqp_url, topology, queue, settings.batch_size),
         work,
         Successors(publisher, topology, queue, engine, utc_now),
         stopping,
+        beat=heart.beat,
     )
     loop.run()
+    heart.stop()
     publisher.close()
     engine.dispose()
 
 
-WORKERS: Mapping[str, Run] = {"events": run_events, "sends": run_sends}
+def run_all(settings: Settings, stopping: Stopping) -> None:
+    """All of them in one process, for small plans."""
+    threads = [threading.Thread(target=run, args=(settings, stopping), name=word) for word, run in PROCESSES.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+PROCESSES: Mapping[str, Run] = {"events": run_events, "sends": run_sends, "clock": run_clock}
+WORKERS: Mapping[str, Run] = {**PROCESSES, "all": run_all}
 
 
 def consumed_queues(topology: Topology) -> dict[str, str]:

@@ -8,13 +8,16 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from core.clock import utc_now
-from dev import demo_report, demo_stream
+from dev import demo_campaign, demo_report, demo_stream
 from dev.demo_poster import Posted, Poster
 from dev.demo_stream import WRONG_TYPE, Group
-from dev.demo_system import DemoFailed, DemoSystem, environment, refuse_production
+from dev.demo_system import DemoFailed, DemoSystem, environment, refuse_production, sending
+from dev.sandbox import server as sandbox_server
+from dev.sandbox.server import SandboxServer
 from dev.services import ServerFailed, running
 from providers import registry
 
@@ -31,11 +34,13 @@ def main() -> int:
         refuse_production()
         print("Starting RabbitMQ, Redis and the processes of the Procfile …", flush=True)
         with running(DATA, os.environ) as urls:
-            system = DemoSystem(environment(urls), DATA / "demo.log")
-            try:
-                return _run(system, serve)
-            finally:
-                system.stop()
+            environ = environment(urls)
+            with _sandbox(environ) as sandbox:
+                system = DemoSystem(environ | sending(sandbox.url, sandbox_server.API_KEY), DATA / "demo.log")
+                try:
+                    return _run(system, sandbox, serve)
+                finally:
+                    system.stop()
     except (DemoFailed, ServerFailed) as error:
         print(f"\nThe demo failed: {error}", file=sys.stderr)
         return 1
@@ -44,7 +49,17 @@ def main() -> int:
         return 0
 
 
-def _run(system: DemoSystem, serve: bool) -> int:
+def _sandbox(environ: Mapping[str, str]) -> SandboxServer:
+    """A provider for the demo's campaigns, which posts its webhooks to the demo's web process."""
+    return SandboxServer(
+        DATA.absolute() / "sandbox",
+        webhook_url=f"http://127.0.0.1:{environ['PORT']}/webhooks/resend",
+        webhook_secret=environ["RESEND_WEBHOOK_SECRETS"],
+        settings=demo_campaign.SANDBOX,
+    )
+
+
+def _run(system: DemoSystem, sandbox: SandboxServer, serve: bool) -> int:
     system.start()
     addresses = demo_stream.recipients()
     system.store.put_many((address, b'{"name": "made up"}') for address in addresses)
@@ -61,8 +76,9 @@ def _run(system: DemoSystem, serve: bool) -> int:
     replayed = _repair_and_replay(system)
 
     left = {address for address, _ in system.store.scan()}
+    campaigns = demo_campaign.run(system, sandbox, addresses)
     wrong = demo_report.wrongly_kept_or_removed([group for group, _ in posted], set(addresses), left)
-    sums = _sums(system, posted, replayed)
+    sums = _sums(system, _accepted(posted) + campaigns.webhooks, _refused(posted), replayed) | _of(campaigns)
     print(demo_report.table(posted, set(addresses), left))
     print(json.dumps(sums), flush=True)
     if wrong:
@@ -103,14 +119,27 @@ def _handled(system: DemoSystem) -> int:
     return sum(system.outcomes().values()) + dead + system.parked_items()
 
 
-def _sums(system: DemoSystem, posted: list[tuple[Group, list[Posted]]], replayed: int) -> dict[str, int]:
+def _refused(posted: list[tuple[Group, list[Posted]]]) -> int:
+    return sum(one.status == 401 for _, posts in posted for one in posts)
+
+
+def _of(campaigns: demo_campaign.Sent) -> dict[str, int]:
+    return {
+        "sent": campaigns.sent,
+        "skipped": campaigns.skipped,
+        "duplicates_sent": campaigns.duplicates_sent,
+        "unknown": campaigns.unknown,
+    }
+
+
+def _sums(system: DemoSystem, accepted: int, refused: int, replayed: int) -> dict[str, int]:
     outcomes = system.outcomes()
     return {
-        "accepted": _accepted(posted),
+        "accepted": accepted,
         "removed": outcomes.get("removed", 0),
         "kept": sum(outcomes.get(name, 0) for name in ("ignored", "stale", "absent")),
         "duplicates": outcomes.get("duplicate", 0),
-        "refused": sum(one.status == 401 for _, posts in posted for one in posts),
+        "refused": refused,
         "parked": system.parked_items(),
         "dead_letters": system.depth(system.topology.events.dead_letters),
         "replayed": replayed,

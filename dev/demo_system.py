@@ -58,6 +58,11 @@ def environment(urls: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def sending(url: str, api_key: str) -> dict[str, str]:
+    """The settings that send the demo's campaigns to the sandbox."""
+    return {"RESEND_API_URL": url, "RESEND_API_KEY": api_key, "SEND_RATE": "0"}
+
+
 class DemoSystem:
     """The running demo, as an operator sees it: by HTTP, by the command line, and by a look into the stores."""
 
@@ -77,7 +82,7 @@ class DemoSystem:
         self.mailward("migrate")
         self._empty()
         out = self.log.open("wb")
-        command = [str(BIN / "honcho"), "start", "-e", os.devnull, "web", "events"]
+        command = [str(BIN / "honcho"), "start", "-e", os.devnull, "web", "events", "sends", "clock"]
         self._processes = subprocess.Popen(command, env=self.environ, stdout=out, stderr=out, start_new_session=True)
         self.wait(self._ready, "the web process and the consumer to be ready", START_TIMEOUT_S)
 

@@ -73,7 +73,7 @@ def _topology(connection: Any, names: Topology) -> Iterator[Finding]:
     if not found:
         yield ok(AREA, f"{len(wanted.exchanges)} exchanges and {len(wanted.queues)} queues are as declared")
     for work in names.work_queues:
-        yield from _depths(work, depths)
+        yield from _depths(work, depths, "events" if work == names.events else "sends")
 
 
 def _exchange(connection: Any, exchange: str) -> Finding | None:
@@ -109,10 +109,10 @@ def _refused(what: str, name: str, error: ChannelClosedByBroker) -> Finding:
     return fail(AREA, f"{what} {name}: {error.reply_code} {error.reply_text}", "Give the user of AMQP_URL access to it")
 
 
-def _depths(work: WorkQueue, depths: dict[str, tuple[int, int]]) -> Iterator[Finding]:
+def _depths(work: WorkQueue, depths: dict[str, tuple[int, int]], process: str) -> Iterator[Finding]:
     ready, consumers = depths.get(work.name, (0, 0))
     if work.name in depths and not consumers:
-        yield warn(AREA, f"nobody consumes {work.name}, {ready} waiting", "Start `python -m consumer events`")
+        yield warn(AREA, f"nobody consumes {work.name}, {ready} waiting", f"Start `python -m consumer {process}`")
     elif work.name in depths:
         yield ok(AREA, f"{work.name}: {ready} waiting, {consumers} consumers")
     dead = depths.get(work.dead_letters, (0, 0))[0]

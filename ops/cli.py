@@ -8,13 +8,16 @@ from typing import Any
 import click
 
 from config.settings import SettingsError, load
+from ops.campaign_commands import campaign
 from ops.check import check
 from ops.context import Context
 from ops.dlq_commands import dlq
 from ops.faults import FAULTS, explain
+from ops.ledger_commands import ledger
 from ops.migrate import migrate
 from ops.recipient_commands import recipients
 from ops.send_event import send_test_event
+from ops.status import status
 from ops.watch import watch
 
 
@@ -61,7 +64,7 @@ def cli() -> None:
     logging.basicConfig(level=logging.CRITICAL, stream=sys.stderr)
 
 
-for command in (migrate, check, watch, send_test_event, recipients, dlq):
+for command in (migrate, check, status, watch, send_test_event, recipients, campaign, dlq, ledger):
     cli.add_command(command)
 
 

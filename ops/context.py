@@ -1,5 +1,6 @@
 """What commands work with: the settings, and each service made when it is first asked for."""
 
+import getpass
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,11 +11,13 @@ from sqlalchemy import Engine
 from config.settings import Settings
 from core import database, recipients
 from core.clock import utc_now
+from core.ledger.identity import LedgerKey
 from core.publisher import Publisher
 from core.recipients import RecipientStore
 from core.topology import Topology, queue_prefix
 from providers import registry
 from providers.base import Provider
+from sender.campaign import Campaigns
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,21 @@ class Context:
     def store(self) -> RecipientStore:
         """The recipient records in Redis."""
         return RecipientStore(recipients.connect(self.settings), self.settings.recipient_key)
+
+    @cached_property
+    def campaigns(self) -> Campaigns:
+        """Creates, fills and starts campaigns."""
+        return Campaigns.of(self.settings, self.engine, self.store, patient=True)
+
+    @cached_property
+    def ledger_key(self) -> LedgerKey:
+        """The ledger's identity in Redis."""
+        return LedgerKey(recipients.connect(self.settings), self.settings.env)
+
+    @property
+    def actor(self) -> str:
+        """Who is at the terminal, for the audit."""
+        return f"cli:{getpass.getuser()}"
 
     @cached_property
     def publisher(self) -> Publisher:

@@ -9,8 +9,6 @@ from typing import BinaryIO
 
 import click
 
-from core.recipient_files import Source
-
 STEP = 256 * 1024  # bytes between two looks of the bar
 
 
@@ -21,16 +19,21 @@ class _Counted:
         self._file, self._advance, self._read = file, advance, 0
 
     def readline(self, size: int = -1, /) -> bytes:
-        line = self._file.readline(size)
-        self._read += len(line)
-        if self._read >= STEP or not line:
+        return self._count(self._file.readline(size))
+
+    def read(self, size: int = -1, /) -> bytes:
+        return self._count(self._file.read(size))
+
+    def _count(self, data: bytes) -> bytes:
+        self._read += len(data)
+        if self._read >= STEP or not data:
             self._advance(self._read)
             self._read = 0
-        return line
+        return data
 
 
 @contextmanager
-def progress(file: BinaryIO, label: str) -> Iterator[Source]:
+def progress(file: BinaryIO, label: str) -> Iterator["BinaryIO | _Counted"]:
     """`file`, with a bar on standard error while it is read, if that is a terminal and the file's size is known."""
     size = _size(file)
     if not size or not sys.stderr.isatty():

@@ -5,15 +5,16 @@ Every outcome that the ledger records is a success of the message; an exception 
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.batch_message import BatchMessage
 from sqlalchemy import Engine, Row, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from core import batch_message, counts, database
+from core.batch_message import BatchMessage
 from core.clock import utc_now
 from core.ledger import attempts, identity, lifecycle, members, sealing
 from core.ledger.attempts import Claim, Move, Result
@@ -24,7 +25,7 @@ from core.ledger.states import OPEN, Call, Happening
 from core.ledger.tables import campaign, send_call
 from core.telemetry import Series
 from sender.clients.base import Answer, Client
-from sender.look import Looker, RecordsMissing
+from sender.look import Look, Looker, RecordsMissing
 from sender.rate import SharedRate
 
 log = logging.getLogger(__name__)
@@ -123,6 +124,7 @@ class SendWork:
         )
         with tools.engine.begin() as connection:
             sealed = sealing.seal(connection, one.id, call.id, request)
+            counts.add(connection, self._seal_counts(look, sealed), utc_now())
         return sealed or "nothing_to_send"
 
     def _reclaim(self, one: Row[Any], call: Row[Any]) -> Sealed | str:
@@ -162,7 +164,7 @@ class SendWork:
             try:
                 with self._tools.engine.begin() as connection:
                     move = attempts.settle(connection, campaign_id, sealed.call_id, sealed.epoch, result)
-                    counts.add(connection, self._counts(move, answer), utc_now())
+                    counts.add(connection, self._counts(move, answer, len(sealed.members)), utc_now())
                     return move
             except SQLAlchemyError:
                 if pause_s is None:
@@ -170,11 +172,22 @@ class SendWork:
                 self._tools.sleep(pause_s)
         raise AssertionError("unreachable")
 
-    def _counts(self, move: Move | None, answer: Answer) -> dict[tuple[str, str, str], int]:
+    def _seal_counts(self, look: Look, sealed: Sealed | None) -> dict[tuple[str, str, str], int]:
+        name = self._tools.client.name
+        tally = Counter((Series.SKIPS.value, name, reason) for reason in look.skips.values())
+        if sealed is not None:
+            tally[(Series.RESERVATIONS.value, name, "")] = len(sealed.members)
+            blocked = len(look.fragments) - len(sealed.members)
+            tally[(Series.SKIPS.value, name, "removed")] += blocked
+        return {series: n for series, n in tally.items() if n}
+
+    def _counts(self, move: Move | None, answer: Answer, size: int) -> dict[tuple[str, str, str], int]:
         name = self._tools.client.name
         tally = {(Series.CALLS.value, name, answer.happening.value): 1}
         if move is not None and move.after is Call.ACCEPTED:
             tally[(Series.SENDS.value, name, "")] = move.changed
+        if move is not None and move.after is Call.UNKNOWN:
+            tally[(Series.UNKNOWN.value, name, answer.error[:60])] = size
         if move is not None and move.duplicate:
             tally[(Series.DUPLICATE_DETECTED.value, name, "late_accept")] = 1
         return tally

@@ -80,13 +80,13 @@ class Sweeper:
     def _plan(self) -> Counter[str]:
         """Plan the pending members that no open call covers."""
         with database.reading(self.engine) as connection:
-            campaigns = completion.unplanned(connection)
+            plans = {one: planning.draw(connection, one) for one in completion.unplanned(connection)}
         planned = 0
-        for campaign_id in campaigns:
+        for campaign_id, drawn in plans.items():
             with self.engine.begin() as connection:
                 row = lock_campaign(connection, campaign_id)
                 if row is not None and row.state == "running" and not open_calls(connection, campaign_id):
-                    planned += planning.plan_all(connection, campaign_id, database_now(connection))
+                    planned += planning.plan_all(connection, campaign_id, database_now(connection), drawn=drawn)
         return Counter(planned=planned)
 
     def _complete(self) -> Counter[str]:

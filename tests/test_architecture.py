@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from config.settings import load
-from consumer.workers import WORKERS, consumed_queues
+from consumer.workers import PROCESSES, WORKERS, consumed_queues
 from core.topology import Topology
 
 ROOT = Path(__file__).parent.parent
@@ -37,7 +37,7 @@ def test_every_work_queue_is_consumed_by_a_process_of_the_procfile() -> None:
 
 
 def test_every_worker_is_a_process_of_the_procfile() -> None:
-    assert {f"python -m consumer {word}" for word in WORKERS} <= set(procfile().values())
+    assert {f"python -m consumer {word}" for word in PROCESSES} <= set(procfile().values())
 
 
 def test_imports_go_one_way() -> None:
@@ -89,7 +89,7 @@ def test_every_route_demands_a_token_or_is_listed_as_public(monkeypatch: pytest.
 
 
 def test_the_procfile_commands_name_what_exists() -> None:
-    assert set(procfile()) == {"release", "web", *WORKERS}
+    assert set(procfile()) == {"release", "web", *PROCESSES}
     assert (ROOT / "config" / "gunicorn.conf.py").exists()
 
 

@@ -1,10 +1,13 @@
 """The Flask application: which blueprints it has, which routes are public, and how it says no to everything else."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
+from typing import Any
 
 from flask import Blueprint, Flask, Response, jsonify
 from werkzeug.exceptions import HTTPException
+
+from webhook.doors import Door
 
 # Every route is in here or demands a token; a test compares this with the URL map.
 PUBLIC = frozenset(
@@ -16,9 +19,23 @@ PUBLIC = frozenset(
 )
 
 
-def create_app(blueprints: Iterable[Blueprint]) -> Flask:
-    """An application of `blueprints`; nothing connects here."""
-    app = Flask("webhook", static_folder=None)
+class _Application(Flask):
+    """A Flask application with shortcuts: POSTs to these paths are answered before Flask makes anything of them."""
+
+    def __init__(self, shortcuts: Mapping[str, Door]) -> None:
+        super().__init__("webhook", static_folder=None)
+        self._shortcuts = shortcuts
+
+    def wsgi_app(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """See Flask.wsgi_app."""
+        door = self._shortcuts.get(environ["PATH_INFO"]) if environ["REQUEST_METHOD"] == "POST" else None
+        answered: Iterable[bytes] = (door or super().wsgi_app)(environ, start_response)
+        return answered
+
+
+def create_app(blueprints: Iterable[Blueprint], shortcuts: Mapping[str, Door] | None = None) -> Flask:
+    """An application of `blueprints`, and of `shortcuts` from path to WSGI application; nothing connects here."""
+    app = _Application(shortcuts or {})
     for blueprint in blueprints:
         app.register_blueprint(blueprint)
     app.register_error_handler(HTTPException, _say_no)

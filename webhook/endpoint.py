@@ -11,16 +11,13 @@ The request touches RabbitMQ alone, so that neither Redis nor SQL can make a pro
 duplicates: a lost duplicate is a lost event, and the effect is idempotent.
 """
 
-import json
 import logging
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
-
-from flask import Blueprint, Response, request
-from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 
 from core import parked, wire
 from core.errors import Outage
@@ -29,8 +26,8 @@ from core.parked import Parked, ParkedReason
 from core.telemetry import Counters, Series
 from core.topology import Topology
 from providers.base import Normalised, ProofRefused, ProofUnavailable, Provider, Request
+from webhook.body import CutOff, TooLarge, read_body
 
-RETRY_AFTER_S = 5
 UNKNOWN = "unknown"  # counters never take a provider's name from the URL, which is anybody's to write
 
 logger = logging.getLogger(__name__)
@@ -42,8 +39,17 @@ class Publishes(Protocol):
     def publish(self, messages: list[Outgoing], timeout_s: float) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the provider is told; `try_again` sends it away with Retry-After."""
+
+    status: int
+    body: Mapping[str, object]
+    try_again: bool = False
+
+
 class Endpoint:
-    """The four steps of a webhook request and the answer to each way in which they end."""
+    """The four steps of a webhook request and the answer to each way in which they end. Knows WSGI, but not Flask."""
 
     def __init__(
         self,
@@ -55,34 +61,28 @@ class Endpoint:
         clock: Callable[[], datetime],
     ) -> None:
         """`providers` are the configured ones by name; `missing` says what a provider that is not among them lacks."""
-        self._providers, self._missing = providers, missing
+        self.providers, self._missing = providers, missing
         self._publisher, self._topology = publisher, topology
         self._counters, self._clock = counters, clock
 
-    def blueprint(self) -> Blueprint:
-        """The route and its error handlers."""
-        blueprint = Blueprint("webhooks", __name__)
-        blueprint.post("/webhooks/<name>")(self.receive)
-        blueprint.register_error_handler(RequestEntityTooLarge, self._too_large)
-        blueprint.register_error_handler(ClientDisconnected, self._cut_off)
-        blueprint.register_error_handler(ProofRefused, self._refused)
-        blueprint.register_error_handler(ProofUnavailable, self._unavailable)
-        blueprint.register_error_handler(Outage, self._outage)
-        blueprint.register_error_handler(Exception, self._unexpected)
-        return blueprint
-
-    def receive(self, name: str) -> Response:
-        """Take one webhook request of provider `name`."""
-        started = time.monotonic()
-        provider = self._providers.get(name)
+    def answer(self, name: str, environ: Mapping[str, Any]) -> Answer:
+        """Take one webhook request of provider `name`, a WSGI environment. Never raises."""
+        provider = self.providers.get(name)
         if provider is None:
             return self._unknown(name)
-        received = Request(_headers(request.environ), _body(provider.answers.body_limit), self._clock())
+        with _Attempt(lambda error: self._failed(provider, error)) as attempt:
+            attempt.answer = self._take(provider, environ)
+        return attempt.answer
+
+    def _take(self, provider: Provider, environ: Mapping[str, Any]) -> Answer:
+        started = time.monotonic()
+        body = read_body(environ, provider.answers.body_limit)
+        received = Request(_headers(environ), body, self._clock())
         secret = provider.verify(received)
         said = provider.normalise(received)
         messages = self._messages(provider, received, said)
         self._publisher.publish(messages, provider.answers.deadline_s - (time.monotonic() - started))
-        return self._accepted(name, secret, said)
+        return self._accepted(provider.name, secret, said)
 
     def _messages(self, provider: Provider, received: Request, said: Normalised) -> list[Outgoing]:
         exchange, work = self._topology.work_exchange, self._topology.events
@@ -93,7 +93,7 @@ class Endpoint:
             messages.append(Outgoing(exchange, work.parked, parked.encode(letter), f"parked:{uuid.uuid4().hex}"))
         return messages
 
-    def _accepted(self, name: str, secret: str, said: Normalised) -> Response:
+    def _accepted(self, name: str, secret: str, said: Normalised) -> Answer:
         for event in said.events:
             self._counters.add(Series.ACCEPTED, name, event.kind)
         if said.parked:
@@ -103,52 +103,58 @@ class Endpoint:
             self._counters.add(Series.COUNTED, name, kind, n)
         counts = {"queued": len(said.events), "parked": len(said.parked), "counted": sum(said.counted.values())}
         logger.info("webhook", extra={"provider": name, "outcome": "accepted", "secret": secret, **counts})
-        return _answer(200, counts)
+        return Answer(200, counts)
 
-    def _unknown(self, name: str) -> Response:
-        reason = self._missing(name)
+    def _unknown(self, name: str) -> Answer:
         self._counters.add(Series.REFUSED, UNKNOWN, "unknown_provider")
-        extra = {"provider": name[:40], "outcome": "refused", "reason": "unknown_provider", "missing": reason}
-        logger.warning("webhook", extra=extra)
-        return _answer(404, {"error": "no such provider"})
+        extra = {"provider": name[:40], "outcome": "refused", "reason": "unknown_provider"}
+        logger.warning("webhook", extra=extra | {"missing": self._missing(name)})
+        return Answer(404, {"error": "no such provider"})
 
-    def _refused(self, error: ProofRefused) -> Response:
-        return self._refuse(401, error.reason)
-
-    def _too_large(self, _error: RequestEntityTooLarge) -> Response:
-        return self._refuse(413, "too_large")
-
-    def _refuse(self, status: int, reason: str) -> Response:
-        name = self._provider().name
-        self._counters.add(Series.REFUSED, name, reason)
-        logger.info("webhook", extra={"provider": name, "outcome": "refused", "reason": reason})
-        return _answer(status, {"error": reason})
-
-    def _cut_off(self, _error: ClientDisconnected) -> Response:
-        return self._busy("cut_off", "the connection ended before the body did")
-
-    def _unavailable(self, error: ProofUnavailable) -> Response:
-        return self._busy("proof_unavailable", str(error))
-
-    def _outage(self, error: Outage) -> Response:
-        return self._busy(error.code, error.text)
-
-    def _unexpected(self, error: Exception) -> Response:
+    def _failed(self, provider: Provider, error: Exception) -> Answer:
+        match error:
+            case ProofRefused():
+                return self._refused(provider, 401, error.reason)
+            case TooLarge():
+                return self._refused(provider, 413, "too_large")
+            case CutOff():
+                return self._busy(provider, "cut_off", "the connection ended before the body did")
+            case ProofUnavailable():
+                return self._busy(provider, "proof_unavailable", str(error))
+            case Outage():
+                return self._busy(provider, error.code, error.text)
         # A provider module that raises is a bug; the provider keeps the event and tries again, until it is mended.
         logger.error("webhook crashed", exc_info=error)
-        return self._busy("crashed", type(error).__name__)
+        return self._busy(provider, "crashed", type(error).__name__)
 
-    def _busy(self, reason: str, text: str) -> Response:
-        provider = self._provider()
+    def _refused(self, provider: Provider, status: int, reason: str) -> Answer:
+        self._counters.add(Series.REFUSED, provider.name, reason)
+        logger.info("webhook", extra={"provider": provider.name, "outcome": "refused", "reason": reason})
+        return Answer(status, {"error": reason})
+
+    def _busy(self, provider: Provider, reason: str, text: str) -> Answer:
         self._counters.add(Series.BUSY, provider.name, reason)
         extra = {"provider": provider.name, "outcome": "busy", "reason": reason, "text": text}
         logger.warning("webhook", extra=extra)
-        answer = _answer(provider.answers.busy_status, {"error": "busy"})
-        answer.headers["Retry-After"] = str(RETRY_AFTER_S)
-        return answer
+        return Answer(provider.answers.busy_status, {"error": "busy"}, try_again=True)
 
-    def _provider(self) -> Provider:
-        return self._providers[(request.view_args or {})["name"]]
+
+class _Attempt:
+    """A block that always ends with an answer: its own, or what `failed` makes of the exception that ended it."""
+
+    answer: Answer
+
+    def __init__(self, failed: Callable[[Exception], Answer]) -> None:
+        self._failed = failed
+
+    def __enter__(self) -> "_Attempt":
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
+        if isinstance(error, Exception):
+            self.answer = self._failed(error)
+            return True
+        return False  # what ends a process or a greenlet is not ours to answer
 
 
 def _headers(environ: Mapping[str, Any]) -> dict[str, str]:
@@ -156,26 +162,3 @@ def _headers(environ: Mapping[str, Any]) -> dict[str, str]:
     headers = {key[5:].replace("_", "-").lower(): value for key, value in environ.items() if key.startswith("HTTP_")}
     headers["content-type"] = environ.get("CONTENT_TYPE", "")
     return headers
-
-
-def _body(limit: int) -> bytes:
-    """The raw body, of which at most one byte over `limit` is read; raises RequestEntityTooLarge or ClientDisconnected.
-
-    Read past werkzeug, whose limited stream cuts a chunked body at its maximum without a word.
-    """
-    length = request.content_length
-    if length is not None and length > limit:
-        raise RequestEntityTooLarge
-    try:
-        body: bytes = request.environ["wsgi.input"].read(limit + 1 if length is None else length)
-    except (OSError, ValueError) as error:  # a broken connection, or chunks that are none
-        raise ClientDisconnected from error
-    if len(body) > limit:
-        raise RequestEntityTooLarge
-    if length is not None and len(body) < length:
-        raise ClientDisconnected
-    return body
-
-
-def _answer(status: int, body: Mapping[str, object]) -> Response:
-    return Response(json.dumps(body), status, mimetype="application/json")

@@ -12,8 +12,11 @@ from core.recipients import RecipientStore
 from core.telemetry import Counters
 from core.topology import Topology
 from providers import registry
-from webhook import health
-from webhook.api import recipients as api
+from sender.campaign import Campaigns
+from sender.clients import configured
+from webhook import doors, health
+from webhook.api import campaigns as campaigns_api
+from webhook.api import recipients as recipients_api
 from webhook.app import create_app
 from webhook.endpoint import Endpoint
 
@@ -42,10 +45,15 @@ def _app() -> Flask:
     engine = database.create(current.database_url, current.database_schema)
     stores = {"redis": health.redis_check(client), "database": health.database_check(engine)}
     blueprints = [
-        endpoint.blueprint(),
+        doors.route(endpoint),
         health.blueprint(health.broker_check(publisher.require_queue, names.events.name), stores),
     ]
     if current.api_tokens:
         store = RecipientStore(client, current.recipient_key)
-        blueprints.append(api.blueprint(store, engine, current.api_tokens, clock.utc_now, current.keep_local_case))
-    return create_app(blueprints)
+        blueprints += [
+            recipients_api.blueprint(store, engine, current.api_tokens, clock.utc_now, current.keep_local_case),
+            campaigns_api.blueprint(
+                Campaigns.of(current, engine, store, patient=False), configured.client(current), current.api_tokens
+            ),
+        ]
+    return create_app(blueprints, doors.shortcuts(endpoint))

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row
 from core.ledger.blocks import blocked
 from core.ledger.identity import own
 from core.ledger.members import conclude
-from core.ledger.rows import SECOND, as_json, change_call, database_now, each, lock_call, lock_campaign
+from core.ledger.rows import SECOND, as_json, change_call, each, lock
 from core.ledger.sealing import Sealed, body_of, members_of
 from core.ledger.states import Call, Happening, step
 from core.tables import from_us
@@ -22,6 +22,14 @@ _INTACT = (
     AND recipient_id IN (SELECT value FROM json_each(:ids))""",
     """SELECT count(*) FROM delivery_ledger WHERE campaign_id = :campaign AND call_id = :call AND status = 'reserved'
     AND recipient_id IN (SELECT jsonb_array_elements_text(CAST(:ids AS jsonb)))""",
+)
+_ELSEWHERE = (
+    """SELECT count(*) FROM delivery_ledger AS d JOIN send_call AS c ON c.id = d.call_id
+    WHERE d.campaign_id = :campaign AND d.call_id <> :call AND c.attempts > 0
+    AND d.recipient_id IN (SELECT value FROM json_each(:ids))""",
+    """SELECT count(*) FROM delivery_ledger AS d JOIN send_call AS c ON c.id = d.call_id
+    WHERE d.campaign_id = :campaign AND d.call_id <> :call AND c.attempts > 0
+    AND d.recipient_id IN (SELECT jsonb_array_elements_text(CAST(:ids AS jsonb)))""",
 )
 RETRY_FIRST_S, RETRY_LAST_S = 5, 600  # pauses between attempts under one key, doubling
 
@@ -61,10 +69,10 @@ class Result:
 
 def reclaim(connection: Connection, campaign_id: str, call_id: int, claim: Claim) -> Sealed | None:
     """Take a call that is due again or whose lease ran out, with the same bytes and key; None if it cannot be had."""
-    campaign, call = lock_campaign(connection, campaign_id), lock_call(connection, call_id)
-    now = database_now(connection)
-    if campaign is None or call is None or not _due(call, now):
+    locked = lock(connection, campaign_id, call_id)
+    if locked is None or not _due(locked.call, locked.now):
         return None
+    campaign, call, now = locked
     if call.tainted and campaign.state != "running":
         return None  # it waits for `resume`, for its window to pass, or for an operator
     obstacle = _obstacle(call, claim, now)
@@ -90,10 +98,10 @@ def begin(
 
     `records` are the members' addresses with their present records. None if the lease is no longer ours.
     """
-    campaign, call = lock_campaign(connection, campaign_id), lock_call(connection, sealed.call_id)
-    if campaign is None or call is None or call.lease_epoch != sealed.epoch or call.state != Call.LEASED:
+    locked = lock(connection, campaign_id, sealed.call_id)
+    if locked is None or locked.call.lease_epoch != sealed.epoch or locked.call.state != Call.LEASED:
         return None
-    now = database_now(connection)
+    campaign, call, now = locked
     if campaign.state != "running":
         return apply(connection, campaign, call, Happening.NOT_RUNNING, now)
     if not call.tainted and not _sendable(connection, call, sealed, records, now):
@@ -108,10 +116,11 @@ def begin(
 
 def settle(connection: Connection, campaign_id: str, call_id: int, epoch: int, result: Result) -> Move | None:
     """Record what came of an attempt; None where nothing follows (too late, or a repeat)."""
-    campaign, call = lock_campaign(connection, campaign_id), lock_call(connection, call_id)
-    if campaign is None or call is None:
+    locked = lock(connection, campaign_id, call_id)
+    if locked is None:
         return None
-    return apply(connection, campaign, call, result.happening, database_now(connection), epoch=epoch, result=result)
+    campaign, call, now = locked
+    return apply(connection, campaign, call, result.happening, now, epoch=epoch, result=result)
 
 
 def apply(
@@ -130,6 +139,7 @@ def apply(
     if following is None or (following.needs_epoch and epoch is not None and epoch != call.lease_epoch):
         return None
     ids = members_of(call.members) if call.members else []
+    twice = following.duplicate and _called_again(connection, call, ids)
     changed = conclude(
         connection, call, following.members, ids, now,
         message_ids=result.message_ids if result else (),
@@ -139,7 +149,13 @@ def apply(
         wait_us=_wait_us(call, happening, result),
     )  # fmt: skip
     change_call(connection, call.id, now, **_values(call, following.state, following.taints, result, now))
-    return Move(Call(call.state), following.state, changed, following.duplicate)
+    return Move(Call(call.state), following.state, changed, twice)
+
+
+def _called_again(connection: Connection, call: Row[Any], ids: Sequence[str]) -> bool:
+    """Whether another call has begun for any of the members: only then may somebody have been mailed twice."""
+    values = {"campaign": call.campaign_id, "call": call.id, "ids": as_json(ids)}
+    return bool(connection.execute(each(connection, *_ELSEWHERE), values).scalar_one())
 
 
 def _wait_us(call: Row[Any], happening: Happening, result: Result | None) -> int:

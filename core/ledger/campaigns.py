@@ -14,7 +14,7 @@ from core.ledger.tables import campaign, campaign_content, operator_action, send
 STATUSES = ("pending", "reserved", "sent", "failed", "skipped")
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # nothing that reads like something else
 
-
+_KEEP_CONTENT = text("INSERT INTO campaign_content (digest, body) VALUES (:digest, :body) ON CONFLICT DO NOTHING")
 # Members of unknown calls that nothing has settled yet; each call looks at its own range of the primary key.
 # The condition on the state is that of its index, and CROSS JOIN is SQLite's way to say: the calls first.
 _UNKNOWN = text("""SELECT count(*) FROM send_call AS c CROSS JOIN delivery_ledger AS d
@@ -36,16 +36,18 @@ class InFlight:
     size: int
 
 
-def create(connection: Connection, name: str, digest: str, body: str, audience: str, audience_filter: str = "") -> str:
+def create(
+    connection: Connection, name: str, digest: str, body: str, audience: str, audience_filter: str = "",
+    cloned_from: str = "",
+) -> str:  # fmt: skip
     """A new campaign in `draft`; returns its id. `digest` and `body` are the content's (sender.content)."""
     now = database_now(connection)
-    if connection.execute(select(campaign_content.c.digest).where(campaign_content.c.digest == digest)).first() is None:
-        connection.execute(insert(campaign_content).values(digest=digest, body=body))
+    connection.execute(_KEEP_CONTENT, {"digest": digest, "body": body})
     campaign_id = "".join(secrets.choice(_ALPHABET) for _ in range(8))
     connection.execute(
         insert(campaign).values(
             id=campaign_id, name=name, state="draft", content_digest=digest, audience=audience,
-            audience_filter=audience_filter, created_at=now,
+            audience_filter=audience_filter, cloned_from=cloned_from, created_at=now,
         )
     )  # fmt: skip
     return campaign_id

@@ -26,6 +26,12 @@ redis.call('SET', KEYS[1], ARGV[1] .. ':' .. ARGV[2])
 return 1
 """
 
+_COUNT = (
+    update(ledger_identity)
+    .values(seals=ledger_identity.c.seals + 1)
+    .returning(ledger_identity.c.ledger_id, ledger_identity.c.seals)
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -65,11 +71,24 @@ def known(connection: Connection) -> Identity:
 
 def count_seal(connection: Connection) -> Identity:
     """Raise the counter for one more sealed call; returns the identity afterwards."""
-    own(connection)
-    table = ledger_identity
-    counted = update(table).values(seals=table.c.seals + 1).returning(table.c.ledger_id, table.c.seals)
-    row = connection.execute(counted).one()
+    row = connection.execute(_COUNT).first()
+    if row is None:
+        own(connection)
+        row = connection.execute(_COUNT).one()
     return Identity(row.ledger_id, row.seals)
+
+
+def adopt(connection: Connection, seen: str) -> Identity:
+    """This ledger's identity once an operator has said that it is the right one; returns it.
+
+    Where `seen` is this ledger at a later time, its counter is raised to that: messages from then are not later still.
+    """
+    ours = own(connection)
+    if compare(ours, seen) is not Trust.BEHIND:
+        return ours
+    seals = int(seen.rpartition(":")[2])
+    connection.execute(update(ledger_identity).values(seals=seals))
+    return Identity(ours.ledger_id, seals)
 
 
 def compare(ours: Identity, seen: str) -> Trust:

@@ -17,9 +17,21 @@ WHERE campaign_id = :campaign AND status = 'pending'""")
 _UNSKIP = text("""UPDATE delivery_ledger SET status = 'pending', reason = NULL, updated_at = :now
 WHERE campaign_id = :campaign AND status = 'skipped' AND reason = 'absent'""")
 
+# What an operator may decide about a call that may have been accepted.
+CHOICES = {"assume-sent": Happening.ASSUMED_SENT, "resend": Happening.RESENT}
 
-def start(connection: Connection, campaign_id: str, actor: str, expected_total: int | None = None) -> int:
-    """Draft → running: the audience is final, plans its calls; returns their number. A second start does nothing."""
+
+def start(
+    connection: Connection,
+    campaign_id: str,
+    actor: str,
+    expected_total: int | None = None,
+    drawn: planning.Plan | None = None,
+) -> int:
+    """Draft → running: the audience is final, plans its calls; returns their number. A second start does nothing.
+
+    A plan `drawn` before saves the time under the lock.
+    """
     row = _locked(connection, campaign_id)
     if row.state == "running":
         return 0
@@ -33,7 +45,7 @@ def start(connection: Connection, campaign_id: str, actor: str, expected_total: 
     identity.own(connection)  # so that the first message can say whose it is
     _set(connection, campaign_id, state="running", started_at=now)
     note(connection, actor, "start", campaign_id)
-    return planning.plan_all(connection, campaign_id, now)
+    return planning.plan_all(connection, campaign_id, now, drawn=drawn)
 
 
 def pause(connection: Connection, campaign_id: str, actor: str, reason: str) -> list[InFlight]:
@@ -100,7 +112,10 @@ def cancel(connection: Connection, campaign_id: str, actor: str) -> list[InFligh
     skipped = int(connection.execute(_SKIP_PENDING, {"campaign": campaign_id, "now": now}).rowcount)
     move_counters(connection, campaign_id, now, pending=-skipped, skipped=skipped)
     cancelled = find(connection, campaign_id)
-    for call_id in _calls(connection, campaign_id, (Call.PLANNED, Call.LEASED, Call.RETRY_WAIT)):
+    # Nothing is sealed in a planned call: thousands of them are cancelled as one.
+    planned = (send_call.c.campaign_id == campaign_id) & in_states(OPEN) & in_states([Call.PLANNED])
+    connection.execute(update(send_call).where(planned).values(state=Call.CANCELLED.value, updated_at=now))
+    for call_id in _calls(connection, campaign_id, (Call.LEASED, Call.RETRY_WAIT)):
         call = lock_call(connection, call_id)
         if call is not None:
             apply(connection, cancelled, call, Happening.CANCELLED, now)

@@ -8,14 +8,15 @@ from sqlalchemy import Connection, Row
 from core.ledger.rows import as_json, each, move_counters, plan_call
 from core.ledger.states import Members
 
+# The campaign stands in every element: with one parameter for it SQLite reads the whole campaign for each element.
 _SENT = (
-    """UPDATE delivery_ledger SET status = 'sent', provider_message_id = coalesce(e.value ->> 1, provider_message_id),
-    variables = NULL, verbatim = NULL, reason = NULL, updated_at = :now FROM json_each(:pairs) AS e
-    WHERE campaign_id = :campaign AND recipient_id = e.value ->> 0 AND status = :status {and_call}""",
-    """UPDATE delivery_ledger SET status = 'sent', provider_message_id = coalesce(e.value ->> 1, provider_message_id),
+    """UPDATE delivery_ledger SET status = 'sent', provider_message_id = coalesce(e.value ->> 2, provider_message_id),
+    variables = NULL, verbatim = NULL, reason = NULL, updated_at = :now FROM json_each(:rows) AS e
+    WHERE campaign_id = e.value ->> 0 AND recipient_id = e.value ->> 1 AND status = :status {and_call}""",
+    """UPDATE delivery_ledger SET status = 'sent', provider_message_id = coalesce(e.value ->> 2, provider_message_id),
     variables = NULL, verbatim = NULL, reason = NULL, updated_at = :now
-    FROM jsonb_array_elements(CAST(:pairs AS jsonb)) AS e (value)
-    WHERE campaign_id = :campaign AND recipient_id = e.value ->> 0 AND status = :status {and_call}""",
+    FROM jsonb_array_elements(CAST(:rows AS jsonb)) AS e (value)
+    WHERE campaign_id = e.value ->> 0 AND recipient_id = e.value ->> 1 AND status = :status {and_call}""",
 )
 _OURS = "AND call_id = :call"
 _RESERVED_SENT = tuple(one.format(and_call=_OURS) for one in _SENT)
@@ -77,8 +78,8 @@ def conclude(
 
 
 def _sent(connection: Connection, call: Row[Any], ids: Sequence[str], message_ids: Sequence[str], now: int) -> int:
-    pairs = as_json([[one, message_ids[at] if message_ids else None] for at, one in enumerate(ids)])
-    values = {"campaign": call.campaign_id, "call": call.id, "pairs": pairs, "now": now, "status": "reserved"}
+    rows = as_json([[call.campaign_id, one, message_ids[at] if message_ids else None] for at, one in enumerate(ids)])
+    values = {"call": call.id, "rows": rows, "now": now, "status": "reserved"}
     done = int(connection.execute(each(connection, *_RESERVED_SENT), values).rowcount)
     move_counters(connection, call.campaign_id, now, reserved=-done, sent=done)
     if done == len(ids):

@@ -2,9 +2,22 @@
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, Row, bindparam, func, select, text, update
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Row,
+    bindparam,
+    func,
+    literal_column,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.sql.elements import TextClause
 
 from core.clock import utc_now
@@ -13,6 +26,17 @@ from core.ledger.tables import campaign, send_call
 from core.tables import to_us
 
 SECOND = 1_000_000  # microseconds
+
+# Built once: SQLAlchemy takes longer to build a statement than a database takes to run it.
+_CLOCK = literal_column("CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)", BigInteger)
+_NOW = select(_CLOCK)
+_LOCK_CAMPAIGN = select(campaign).where(campaign.c.id == bindparam("campaign_id")).with_for_update()
+_LOCK_CALL = select(send_call).where(send_call.c.id == bindparam("call_id")).with_for_update()
+_LOCK_CALL_AND_LOOK = _LOCK_CALL.add_columns(_CLOCK.label("clock"))
+_CHANGE_CALL = update(send_call).where(send_call.c.id == bindparam("call_id"))
+_MOVE = text("""UPDATE campaign SET progress_at = :now, pending = pending + :pending, reserved = reserved + :reserved,
+sent = sent + :sent, failed = failed + :failed, skipped = skipped + :skipped WHERE id = :campaign""")
+_NONE_MOVED = {"pending": 0, "reserved": 0, "sent": 0, "failed": 0, "skipped": 0}
 
 
 class Member(NamedTuple):
@@ -24,34 +48,51 @@ class Member(NamedTuple):
     variables: str
 
 
+class Locked(NamedTuple):
+    """A call with its campaign, both locked, and the database's clock once they were."""
+
+    campaign: Row[Any]
+    call: Row[Any]
+    now: int
+
+
 def database_now(connection: Connection) -> int:
     """The database's clock, in microseconds: the one that all workers share. SQLite's is this machine's."""
     if connection.dialect.name == "postgresql":
-        return int(connection.execute(text("SELECT extract(epoch FROM clock_timestamp()) * 1000000")).scalar_one())
+        return int(connection.execute(_NOW).scalar_one())
     return to_us(utc_now())
 
 
 def lock_campaign(connection: Connection, campaign_id: str) -> Row[Any] | None:
     """The campaign's row, locked until the transaction ends (on SQLite the transaction itself is the lock)."""
-    return connection.execute(select(campaign).where(campaign.c.id == campaign_id).with_for_update()).first()
+    return connection.execute(_LOCK_CAMPAIGN, {"campaign_id": campaign_id}).first()
 
 
 def lock_call(connection: Connection, call_id: int) -> Row[Any] | None:
     """The call's row, locked. Take the campaign's lock first, always."""
-    return connection.execute(select(send_call).where(send_call.c.id == call_id).with_for_update()).first()
+    return connection.execute(_LOCK_CALL, {"call_id": call_id}).first()
+
+
+def lock(connection: Connection, campaign_id: str, call_id: int) -> Locked | None:
+    """Lock the campaign, then the call; None where one of them does not exist."""
+    campaign = lock_campaign(connection, campaign_id)
+    if connection.dialect.name == "postgresql":
+        call = connection.execute(_LOCK_CALL_AND_LOOK, {"call_id": call_id}).first()
+        now = 0 if call is None else call.clock
+    else:
+        call, now = lock_call(connection, call_id), database_now(connection)
+    return None if campaign is None or call is None else Locked(campaign, call, now)
 
 
 def move_counters(connection: Connection, campaign_id: str, now: int, **by: int) -> None:
     """Add to the campaign's counters; the table's check holds them to the total."""
-    moved = {name: campaign.c[name] + n for name, n in by.items() if n}
-    if moved:
-        statement = update(campaign).where(campaign.c.id == campaign_id).values(progress_at=now, **moved)
-        connection.execute(statement)
+    if any(by.values()):
+        connection.execute(_MOVE, {"campaign": campaign_id, "now": now, **_NONE_MOVED, **by})
 
 
 def change_call(connection: Connection, call_id: int, now: int, **values: Any) -> None:
     """Update one call."""
-    connection.execute(update(send_call).where(send_call.c.id == call_id).values(updated_at=now, **values))
+    connection.execute(_CHANGE_CALL, {"call_id": call_id, "updated_at": now, **values})
 
 
 def plan_call(
@@ -74,7 +115,12 @@ def plan_call(
 
 def each(connection: Connection, on_sqlite: str, on_postgresql: str) -> TextClause:
     """A statement over the elements of a JSON array parameter: one round trip for a hundred rows on both engines."""
-    return text(on_postgresql if connection.dialect.name == "postgresql" else on_sqlite)
+    return _clause(on_postgresql if connection.dialect.name == "postgresql" else on_sqlite)
+
+
+@cache
+def _clause(statement: str) -> TextClause:
+    return text(statement)
 
 
 def as_json(values: Sequence[Any]) -> str:

@@ -16,36 +16,34 @@ from core.ledger.rows import (
     Member,
     as_json,
     change_call,
-    database_now,
     each,
-    lock_call,
-    lock_campaign,
+    lock,
     move_counters,
     plan_call,
 )
 from core.ledger.states import Call
 from core.tables import from_us
 
-_CANDIDATES = text("""
-SELECT recipient_id, address, verbatim, variables FROM delivery_ledger
+_PENDING = """FROM delivery_ledger
 WHERE campaign_id = :campaign AND recipient_id BETWEEN :first AND :last AND status = 'pending'
-ORDER BY recipient_id LIMIT :batch
-""")
+ORDER BY recipient_id LIMIT :batch"""
+_CANDIDATES = text(f"SELECT recipient_id, address, verbatim, variables {_PENDING}")
+_STILL_PENDING = text(f"SELECT recipient_id {_PENDING}")
 _RESERVE = (
-    """UPDATE delivery_ledger SET status = 'reserved', call_id = :call, position = e.key, updated_at = :now
-    FROM json_each(:ids) AS e
-    WHERE campaign_id = :campaign AND recipient_id = e.value AND status = 'pending'""",
-    """UPDATE delivery_ledger SET status = 'reserved', call_id = :call, position = e.n - 1, updated_at = :now
-    FROM jsonb_array_elements_text(CAST(:ids AS jsonb)) WITH ORDINALITY AS e (value, n)
-    WHERE campaign_id = :campaign AND recipient_id = e.value AND status = 'pending'""",
+    """UPDATE delivery_ledger SET status = 'reserved', call_id = :call, updated_at = :now
+    WHERE campaign_id = :campaign AND recipient_id IN (SELECT value FROM json_each(:ids)) AND status = 'pending'""",
+    """UPDATE delivery_ledger SET status = 'reserved', call_id = :call, updated_at = :now
+    WHERE campaign_id = :campaign AND status = 'pending'
+    AND recipient_id IN (SELECT jsonb_array_elements_text(CAST(:ids AS jsonb)))""",
 )
+# The campaign stands in every element: with one parameter for it SQLite reads the whole campaign for each element.
 _SKIP = (
-    """UPDATE delivery_ledger SET status = 'skipped', reason = e.value ->> 1, updated_at = :now
+    """UPDATE delivery_ledger SET status = 'skipped', reason = e.value ->> 2, updated_at = :now
     FROM json_each(:skips) AS e
-    WHERE campaign_id = :campaign AND recipient_id = e.value ->> 0 AND status = 'pending'""",
-    """UPDATE delivery_ledger SET status = 'skipped', reason = e.value ->> 1, updated_at = :now
+    WHERE campaign_id = e.value ->> 0 AND recipient_id = e.value ->> 1 AND status = 'pending'""",
+    """UPDATE delivery_ledger SET status = 'skipped', reason = e.value ->> 2, updated_at = :now
     FROM jsonb_array_elements(CAST(:skips AS jsonb)) AS e (value)
-    WHERE campaign_id = :campaign AND recipient_id = e.value ->> 0 AND status = 'pending'""",
+    WHERE campaign_id = e.value ->> 0 AND recipient_id = e.value ->> 1 AND status = 'pending'""",
 )
 
 
@@ -85,11 +83,12 @@ class Request:
 
 def candidates(connection: Connection, call: Row[Any], batch: int) -> list[Member]:
     """The pending members of a planned call's range, in order."""
-    rows = connection.execute(
-        _CANDIDATES,
-        {"campaign": call.campaign_id, "first": call.first_id, "last": call.last_id, "batch": batch},
-    )
+    rows = connection.execute(_CANDIDATES, _range(call, batch))
     return [Member(row.recipient_id, row.address, row.verbatim or row.address, row.variables or "{}") for row in rows]
+
+
+def _range(call: Row[Any], batch: int) -> dict[str, Any]:
+    return {"campaign": call.campaign_id, "first": call.first_id, "last": call.last_id, "batch": batch}
 
 
 def seal(connection: Connection, campaign_id: str, call_id: int, request: Request) -> Sealed | None:
@@ -97,12 +96,12 @@ def seal(connection: Connection, campaign_id: str, call_id: int, request: Reques
 
     Returns None if there is nothing to send: the campaign does not run, somebody else was first, or nobody is left.
     """
-    campaign, call = lock_campaign(connection, campaign_id), lock_call(connection, call_id)
-    if campaign is None or call is None or campaign.state != "running" or call.state != Call.PLANNED:
+    locked = lock(connection, campaign_id, call_id)
+    if locked is None or locked.campaign.state != "running" or locked.call.state != Call.PLANNED:
         return None
-    now = database_now(connection)
+    call, now = locked.call, locked.now
     considered = {one.member.recipient_id for one in request.fragments} | set(request.skips)
-    pending = {one.recipient_id for one in candidates(connection, call, len(considered) + 1)}
+    pending = set(connection.execute(_STILL_PENDING, _range(call, len(considered) + 1)).scalars())
     skips = {rid: reason for rid, reason in request.skips.items() if rid in pending}
     fresh = [one for one in request.fragments if one.member.recipient_id in pending]
     blocks = blocked(connection, {one.member.address: one.record for one in fresh}, from_us(now))
@@ -120,8 +119,8 @@ def seal(connection: Connection, campaign_id: str, call_id: int, request: Reques
 def skip(connection: Connection, campaign_id: str, skips: Mapping[str, str], now: int) -> None:
     """Skip pending members, each for a reason."""
     if skips:
-        pairs = as_json([[recipient_id, reason] for recipient_id, reason in skips.items()])
-        done = connection.execute(each(connection, *_SKIP), {"campaign": campaign_id, "skips": pairs, "now": now})
+        rows = as_json([[campaign_id, recipient_id, reason] for recipient_id, reason in skips.items()])
+        done = connection.execute(each(connection, *_SKIP), {"skips": rows, "now": now})
         move_counters(connection, campaign_id, now, pending=-done.rowcount, skipped=done.rowcount)
 
 

@@ -70,7 +70,9 @@ class Resend:
 
     def body(self, fragments: list[bytes]) -> bytes:
         """See Client.body."""
-        return b"[%b]" % b",".join(fragments)
+        # In one pass: a hundred mails are a megabyte, and to copy it takes longer than to hash it.
+        parts = [part for fragment in fragments for part in (b",", fragment)]
+        return b"".join([b"[", *parts[1:], b"]"])
 
     def call(self, body: bytes, idempotency_key: str) -> Answer:
         """See Client.call. Raises ValueError for a key outside the ledger's own alphabet."""

@@ -76,6 +76,7 @@ def test_sound_services_have_warnings_at_most(mailward: CommandLine, topology: T
     assert result.exit_code == 0
     assert problems(mailward) == [
         ("WARN", "rabbitmq", f"nobody consumes {topology.events.name}, 0 waiting"),
+        ("WARN", "rabbitmq", f"nobody consumes {topology.batches.name}, 0 waiting"),
         ("WARN", "redis", "nothing is saved to disk: a restart loses every record"),
     ]
     assert len(result.stdout.splitlines()) == len(mailward.findings())
@@ -152,7 +153,7 @@ def test_postgresql_is_looked_at_with_its_clock(mailward: CommandLine, postgresq
     mailward.out("migrate")
 
     found = [text.split(",")[0] for level, area, text in mailward.findings() if area == "sql" and level == "OK"]
-    assert found == ["connected", "tables are up to date (0001)", "clock agrees with ours to 0.0 s"]
+    assert found == ["connected", "tables are up to date (0002)", "clock agrees with ours to 0.0 s"]
 
 
 @pytest.mark.parametrize("variable", ["AMQP_URL", "REDIS_URL", "DATABASE_URL"])

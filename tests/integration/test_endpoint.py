@@ -21,6 +21,7 @@ from core.topology import Topology
 from dev.services import RabbitMQ
 from providers import registry
 from providers.base import Provider
+from webhook import doors
 from webhook.app import create_app
 from webhook.endpoint import Endpoint
 
@@ -39,7 +40,7 @@ def configured() -> dict[str, Provider]:
 def client(rabbitmq: RabbitMQ, topology: Topology, configured: dict[str, Provider]) -> Iterator[FlaskClient]:
     publisher = Publisher(rabbitmq.url, connection_name="test")
     endpoint = Endpoint(configured, registry.missing, publisher, topology, Counters(), clock.utc_now)
-    yield create_app([endpoint.blueprint()]).test_client()
+    yield create_app([doors.route(endpoint)], doors.shortcuts(endpoint)).test_client()
     publisher.close()
 
 
@@ -192,7 +193,7 @@ def test_404_for_a_known_provider_without_its_secret(
 ) -> None:
     publisher = Publisher(rabbitmq.url, connection_name="test")
     endpoint = Endpoint({}, registry.missing, publisher, topology, Counters(), clock.utc_now)
-    client = create_app([endpoint.blueprint()]).test_client()
+    client = create_app([doors.route(endpoint)], doors.shortcuts(endpoint)).test_client()
 
     assert client.post("/webhooks/resend", data=b"{}").status_code == 404
 

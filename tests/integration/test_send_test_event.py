@@ -19,6 +19,7 @@ from core.topology import Topology
 from core.wire import decode
 from providers import registry
 from tests.command_line import CommandLine
+from webhook import doors
 from webhook.endpoint import Endpoint
 
 SECRETS = {
@@ -40,7 +41,7 @@ def base_url(environ: dict[str, str], channel: BlockingChannel, topology: Topolo
     publisher = Publisher(settings.amqp_url, connection_name="test")
     endpoint = Endpoint(registry.configured(settings), registry.missing, publisher, topology, Counters(), utc_now)
     app = Flask("webhook")
-    app.register_blueprint(endpoint.blueprint())
+    app.register_blueprint(doors.route(endpoint))
     server = make_server("127.0.0.1", 0, app)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

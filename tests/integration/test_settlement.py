@@ -1,12 +1,17 @@
 """What the provider's events do to deliveries and calls, on both engines."""
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from typing import Any
 
 import pytest
+from sqlalchemy import event as hooks
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
+from consumer.apply_events import EventWork
 from core import database
 from core.events import Event, Kind
 from core.ledger import lifecycle, tags
@@ -227,11 +232,64 @@ def test_events_without_tags_ask_sql_nothing(world: World) -> None:
         nonlocal asked
         asked += 1
 
-    from sqlalchemy import event as hooks
-
     hooks.listen(world.engine, "before_cursor_execute", count)
     with database.reading(world.engine) as connection:
         settle_events(connection, [about(world, "", 0), about(world, "", 1)], world.env)
     hooks.remove(world.engine, "before_cursor_execute", count)
 
     assert asked == 0
+
+
+def test_the_events_consumer_settles_with_removing_and_with_other_events_alike(world: World) -> None:
+    campaign = world.campaign(3)
+    world.provider.script = [Provider.accept_and_drop]
+    world.move(campaign)
+    world.store.put_many((f"reader{number:03}@example.com", b"{}") for number in range(3))
+    work = EventWork(world.store, world.engine, lambda: NOW, world.env)
+
+    outcomes = work.apply(
+        [about(world, campaign, 0), about(world, campaign, 1, Kind.COMPLAINT), about(world, campaign, 2, Kind.REJECTED)]
+    )
+
+    assert outcomes == {"ignored": 2, "removed": 1}
+    assert world.states(campaign) == ["accepted"]
+    assert [row[1] for row in deliveries(world, campaign)] == ["accepted", "complaint", "rejected"]
+    counted = world.rows("SELECT name, label, n FROM counts WHERE name = 'sends'")
+    assert [tuple(row) for row in counted] == [("sends", "event", 3)]
+
+
+def test_events_whose_settling_fails_fail_and_settle_when_they_come_again(world: World) -> None:
+    campaign = world.campaign(1)
+    world.move(campaign)
+    world.store.put_many([(FIRST, b"{}")])
+    work = EventWork(world.store, world.engine, lambda: NOW, world.env)
+    events = [about(world, campaign, kind=Kind.COMPLAINT)]
+    with world.engine.begin() as connection:
+        connection.execute(text("ALTER TABLE delivery_ledger RENAME TO elsewhere"))
+
+    with pytest.raises(DBAPIError):
+        work.apply(events)
+    assert world.rows("SELECT 1 FROM journal WHERE applied_at IS NOT NULL") == []
+
+    with world.engine.begin() as connection:
+        connection.execute(text("ALTER TABLE elsewhere RENAME TO delivery_ledger"))
+    assert work.apply(events) == {"removed": 1}
+    assert deliveries(world, campaign)[0][1] == "complaint"
+
+
+def test_events_in_any_order_and_the_repeated_call_do_not_deadlock(world: World) -> None:
+    campaigns = [world.campaign(100), world.campaign(100)]
+    world.provider.script = [Provider.accept_and_drop] * 2
+    for campaign in campaigns:
+        world.move(campaign)
+    world.later(timedelta(hours=1))
+    events = [about(world, campaign, number) for campaign in campaigns for number in range(100)]
+
+    with ThreadPoolExecutor(4) as threads:
+        running = [threads.submit(settle, world, *some) for some in (events[50:], events[::-1])]
+        running += [threads.submit(world.move, campaign) for campaign in campaigns[::-1]]
+        for done in running:
+            done.result()
+
+    assert [world.states(campaign) for campaign in campaigns] == [["accepted"]] * 2
+    assert all(adds_up(world, campaign) and world.status(campaign)["sent"] == 100 for campaign in campaigns)

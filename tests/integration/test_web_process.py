@@ -60,15 +60,15 @@ def queued(channel: BlockingChannel, topology: Topology) -> list[str]:
         found.append(wire.decode(body).recipient)
 
 
-def raw(web: WebProcess, *pieces: bytes) -> bytes:
-    """Send `pieces` over one connection; the answer's first line. The server may hang up before the last piece."""
+def raw(web: WebProcess, *pieces: bytes) -> int:
+    """Send `pieces` over one connection; the answer's status. The server may hang up before the last piece."""
     with socket.create_connection((urlsplit(web.url).hostname, urlsplit(web.url).port), timeout=10) as connection:
         try:
             for piece in pieces:
                 connection.sendall(piece)
         except OSError:
             pass  # refused while we were sending: the answer is there all the same
-        return connection.recv(4096).split(b"\r\n")[0]
+        return int(connection.recv(4096).split()[1])
 
 
 def head(headers: dict[str, str]) -> bytes:
@@ -98,7 +98,7 @@ def test_413_before_a_byte_of_a_body_that_says_it_is_too_long(
 ) -> None:
     _, headers = signed(1)
 
-    assert raw(web, head(headers | {"content-length": str(2 * MIB + 1)})) == b"HTTP/1.1 413 REQUEST ENTITY TOO LARGE"
+    assert raw(web, head(headers | {"content-length": str(2 * MIB + 1)})) == 413
 
     assert depth(channel, topology.events.name) == 0
 
@@ -111,7 +111,7 @@ def test_413_for_a_chunked_body_once_it_is_over_the_limit(
 
     answer = raw(web, head(headers | {"transfer-encoding": "chunked"}), *[chunk] * 33)
 
-    assert answer == b"HTTP/1.1 413 REQUEST ENTITY TOO LARGE"
+    assert answer == 413
     assert depth(channel, topology.events.name) == 0
 
 
@@ -122,7 +122,7 @@ def test_an_odd_signature_header_is_401(
     body, headers = signed(1)
     start = head(headers | {"content-length": str(len(body)), "svix-signature": "HERE"})
 
-    assert raw(web, start.replace(b"HERE", value) + body) == b"HTTP/1.1 401 UNAUTHORIZED"
+    assert raw(web, start.replace(b"HERE", value) + body) == 401
 
     assert depth(channel, topology.events.name) == 0
 

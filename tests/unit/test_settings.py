@@ -159,6 +159,7 @@ def test_masked_settings_show_no_secret_and_every_name() -> None:
             "API_TOKENS": "token-word-token-word",
             "UNSUBSCRIBE_SECRETS": "unsubscribe-word-unsubscribe",
             "RESEND_API_KEY": "re_key-word",
+            "ALERT_WEBHOOK_URL": "https://hooks.example.com/services/path-word",
             "RESEND_WEBHOOK_SECRETS": "whsec_cmVzZW5kLXdvcmQtcmVzZW5kLXdvcmQ=",
             "CLOUDFLARE_WEBHOOK_SECRETS": "whsec_Y2xvdWQtd29yZC1jbG91ZC13b3Jk",
         }

@@ -1,6 +1,8 @@
-"""Who may use the JSON API: bearers of one of the tokens in API_TOKENS."""
+"""Who may use the JSON API: bearers of one of the tokens in API_TOKENS. And who that was, for the audit."""
 
+import hashlib
 import hmac
+import re
 from collections.abc import Sequence
 
 from flask import Blueprint, Flask, Response, jsonify, request
@@ -29,6 +31,16 @@ class BearerToken:
         answer.status_code = 401
         answer.headers["WWW-Authenticate"] = 'Bearer realm="mailward"'
         return answer
+
+
+def actor() -> str:
+    """Who makes this request: the fingerprint of the token, and what the header X-Actor adds to it (a name, say; who
+    holds the token is believed). Only behind a BearerToken.
+    """
+    _, _, presented = request.headers.get("Authorization", "").partition(" ")
+    token = hashlib.sha256(presented.strip().encode(errors="replace")).hexdigest()[:8]
+    name = re.sub(r"[^\w.+-]", "_", request.headers.get("X-Actor", "").strip())[:64]
+    return f"api:{token}:{name}" if name else f"api:{token}"
 
 
 def is_guarded(app: Flask, endpoint: str) -> bool:

@@ -12,6 +12,7 @@ from core.messages import Outgoing
 from core.telemetry import Counters
 from core.topology import Topology
 from providers.base import Answers, Normalised, Request
+from webhook import doors
 from webhook.app import create_app
 from webhook.endpoint import Endpoint
 
@@ -76,8 +77,10 @@ class RecordingPublisher:
         self.timeouts_s.append(timeout_s)
 
 
-def application(provider: FakeProvider, publisher: RecordingPublisher, counters: Counters) -> Flask:
-    """The application with the fake provider as its only one."""
+def application(
+    provider: FakeProvider, publisher: RecordingPublisher, counters: Counters, through_flask: bool = False
+) -> Flask:
+    """The application with the fake provider as its only one, reached by the shortcut or only by the Flask route."""
     missing: Callable[[str], str] = "{} has no secret".format
     endpoint = Endpoint({provider.name: provider}, missing, publisher, TOPOLOGY, counters, lambda: NOW)
-    return create_app([endpoint.blueprint()])
+    return create_app([doors.route(endpoint)], {} if through_flask else doors.shortcuts(endpoint))

@@ -31,9 +31,12 @@ def counters() -> Counters:
     return Counters()
 
 
-@pytest.fixture
-def client(provider: FakeProvider, publisher: RecordingPublisher, counters: Counters) -> FlaskClient:
-    return application(provider, publisher, counters).test_client()
+@pytest.fixture(params=["past Flask", "through Flask"])
+def client(
+    request: pytest.FixtureRequest, provider: FakeProvider, publisher: RecordingPublisher, counters: Counters
+) -> FlaskClient:
+    """Both ways to the endpoint: each line of the contract holds on each."""
+    return application(provider, publisher, counters, request.param == "through Flask").test_client()
 
 
 def post(client: FlaskClient, body: bytes = BODY, path: str = "/webhooks/fake") -> TestResponse:
@@ -205,6 +208,17 @@ def test_404_as_json_for_every_other_path(client: FlaskClient, publisher: Record
 
     assert (answer.status_code, answer.json) == (404, {"error": "not found"})
     assert publisher.published == []
+
+
+def test_busy_when_the_body_ends_early(
+    client: FlaskClient, provider: FakeProvider, publisher: RecordingPublisher
+) -> None:
+    provider.says = Normalised(events=(event(1),))
+
+    answer = client.post("/webhooks/fake", data=b"half", environ_overrides={"CONTENT_LENGTH": "8"})
+
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+    assert (provider.requests, publisher.published) == ([], [])
 
 
 def test_the_provider_sees_raw_bytes_and_lower_case_header_names(client: FlaskClient, provider: FakeProvider) -> None:

@@ -1,0 +1,39 @@
+"""What a request says besides its route: a small JSON body, and the key by which a repeat is recognised."""
+
+import json
+import re
+from typing import Any
+
+from flask import request
+from marshmallow import Schema
+from werkzeug.exceptions import BadRequest
+
+BODY_LIMIT = 4 * 1024 * 1024  # bytes; a campaign's html and text are at most 512 KiB each, however they are escaped
+
+_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def json_object() -> dict[str, Any]:
+    """The JSON object in the body, empty where there is none; 400 for anything else."""
+    request.max_content_length = BODY_LIMIT
+    try:
+        data = json.loads(request.get_data(cache=False) or b"{}")
+    except (ValueError, RecursionError):
+        raise BadRequest from None
+    if not isinstance(data, dict):
+        raise BadRequest
+    return data
+
+
+def asked(schema: type[Schema]) -> dict[str, Any]:
+    """The body as `schema` reads it; raises ValidationError."""
+    loaded: dict[str, Any] = schema().load(json_object())
+    return loaded
+
+
+def idempotency_key() -> str:
+    """The header Idempotency-Key, empty where there is none; 400 if it is not 1 to 64 of A-Z a-z 0-9 _ -."""
+    key = request.headers.get("Idempotency-Key", "")
+    if key and not _KEY.fullmatch(key):
+        raise BadRequest
+    return key
