@@ -5,9 +5,8 @@ how is decided in consumer.loop alone.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pika
 from pika.adapters.blocking_connection import BlockingChannel, BlockingConnection
@@ -23,8 +22,7 @@ CONNECT_TIMEOUT_S = 5
 LOST = (pika.exceptions.AMQPError, OSError, AMQPConnectorException)
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(NamedTuple):
     """One message as delivered; `tag` is valid on the connection that delivered it only."""
 
     tag: int

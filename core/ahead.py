@@ -1,7 +1,7 @@
 """Work on one thing while the next is being made: an iterable that runs ahead of its reader in a thread."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 _END = object()
 
 
-def ahead(source: Iterable[T], most: int) -> Iterator[T]:
+def ahead(source: Iterable[T], most: int) -> Generator[T, None, None]:
     """The elements of `source`, in order; up to `most` of them are made while the reader is busy with another.
 
     What `source` raises is raised here, after the elements before it.

@@ -15,26 +15,37 @@ from core.errors import Transient
 CONNECT_TIMEOUT_S = 3.0
 READ_TIMEOUT_S = 5.0  # a frozen Redis becomes an outage well within a heartbeat of the broker
 
-# Values of many keys in one trip. MGET would answer nil for a key of another type, and "absent" would be a lie.
+# Values of many keys in one trip. A bare MGET answers nil for a key of another type, and "absent" would be a lie.
 _READ = """
 local found = {}
-for i, key in ipairs(KEYS) do
-  local kind = redis.call('TYPE', key).ok
-  if kind == 'string' then found[i] = redis.call('GET', key)
-  elseif kind == 'none' then found[i] = false
-  else found[i] = {kind} end
+for first = 1, #KEYS, 100 do
+  local last = math.min(first + 99, #KEYS)
+  local some = redis.call('MGET', unpack(KEYS, first, last))
+  for i = first, last do
+    found[i] = some[i - first + 1]
+    if not found[i] then
+      local kind = redis.call('TYPE', KEYS[i]).ok
+      if kind ~= 'none' then found[i] = {kind} end
+    end
+  end
 end
 return found
 """
 
-# Deletes each key only if its bytes are still the ones that were judged (and journalled).
+# Deletes each key only if its bytes are still the ones that were judged (and journalled). A hundred keys a call: one
+# call for each key costs Redis more than the work on it.
 _DELETE = """
 local done = {}
-for i, key in ipairs(KEYS) do
-  local now = redis.call('GET', key)
-  if now == false then done[i] = 0
-  elseif now == ARGV[i] then redis.call('DEL', key) done[i] = 1
-  else done[i] = 2 end
+for first = 1, #KEYS, 100 do
+  local last = math.min(first + 99, #KEYS)
+  local found, same = redis.call('MGET', unpack(KEYS, first, last)), {}
+  for i = first, last do
+    local now = found[i - first + 1]
+    if now == ARGV[i] then done[i] = 1 same[#same + 1] = KEYS[i]
+    elseif now or redis.call('TYPE', KEYS[i]).ok ~= 'none' then done[i] = 2
+    else done[i] = 0 end
+  end
+  if #same > 0 then redis.call('DEL', unpack(same)) end
 end
 return done
 """

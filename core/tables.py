@@ -44,7 +44,7 @@ journal = Table(
     Column("applied_at", BigInteger, comment="null while this row is only an intent"),
     Column("restored_at", BigInteger),
     UniqueConstraint("event_id", "redis_key"),
-    CheckConstraint("outcome IN ('removed', 'absent', 'stale')"),
+    CheckConstraint("outcome = 'removed' OR outcome = 'absent' OR outcome = 'stale'"),
     CheckConstraint("(record IS NULL) = (outcome <> 'removed')"),
 )
 Index("ix_journal_address", journal.c.address)

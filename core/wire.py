@@ -7,6 +7,7 @@ recognise goes through the schema, which either loads it or names what is wrong.
 
 import json
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, validate
@@ -20,6 +21,8 @@ _TEXTS = (
     "event_id", "provider", "kind", "recipient", "recipient_verbatim", "occurred_at", "received_at", "rule",
     "provider_message_id", "campaign_id", "recipient_id", "environment", "detail",
 )  # fmt: skip
+_texts_of = itemgetter(*_TEXTS)
+_parse = json.JSONDecoder().raw_decode
 
 
 class EventSchema(Schema):
@@ -80,7 +83,7 @@ def encode(event: Event) -> bytes:
 def decode(body: bytes) -> Event:
     """The event of a message body; raises Undecodable, or NewerVersion if a newer mailward wrote it."""
     try:
-        data = json.loads(body)
+        data = _read(body)
     except (ValueError, RecursionError) as error:
         raise Undecodable("not_json", str(error)[:200]) from None
     if not isinstance(data, dict):
@@ -91,13 +94,26 @@ def decode(body: bytes) -> Event:
     return _fast(data) or _slow(data)
 
 
+def _read(body: bytes) -> Any:
+    """What `json.loads` makes of `body`, without its detours where the body is UTF-8 that begins with its value."""
+    try:
+        text = body.decode()
+        value, end = _parse(text)
+    except ValueError:
+        return json.loads(body)
+    return value if end == len(text) else json.loads(body)
+
+
 def _fast(data: dict[str, Any]) -> Event | None:
     """The event if `data` has exactly the shape that `encode` writes, else None."""
     version = data.get("v")
     if type(version) is not int or version != VERSION:
         return None
-    values: list[Any] = [data.get(name) for name in _TEXTS]
-    if not all(type(value) is str for value in values) or not (values[0] and values[1] and values[3] and values[4]):
+    try:
+        values: tuple[Any, ...] = _texts_of(data)
+    except KeyError:
+        return None
+    if set(map(type, values)) != {str} or not (values[0] and values[1] and values[3] and values[4]):
         return None
     if values[2] not in _KINDS:
         return None

@@ -1,4 +1,4 @@
-"""`python -m tests.faulty_consumer FAULT`: the events consumer with one fault built in at a seam that no signal can hit."""
+"""`python -m tests.faulty_consumer FAULT`: the events consumer with a fault at a seam that no signal can hit."""
 
 import os
 import sys

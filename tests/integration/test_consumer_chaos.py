@@ -1,4 +1,4 @@
-"""`kill -9` of the consumer at random instants: every accepted event is applied or a dead letter, and applied means gone."""
+"""`kill -9` of the consumer at random instants: each accepted event is applied or a dead letter; applied means gone."""
 
 import random
 import threading

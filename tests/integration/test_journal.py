@@ -243,7 +243,7 @@ def test_an_event_newer_than_its_own_restore_is_told_of_it_or_not_but_never_of_a
     ids=str,
 )
 def test_a_row_that_contradicts_itself_is_refused(engine: Engine, values: dict[str, object]) -> None:
-    row = journal._row(entry(1), to_us(NOW)) | values
+    row = row_of(entry(1)) | values
 
     with pytest.raises(IntegrityError), engine.begin() as connection:
         connection.execute(insert(table), row)
@@ -255,7 +255,7 @@ def test_an_event_has_one_row_for_each_key(engine: Engine) -> None:
     intend(engine, entry(1))
 
     with pytest.raises(IntegrityError), engine.begin() as connection:
-        connection.execute(insert(table), journal._row(entry(1), to_us(NOW)))
+        connection.execute(insert(table), row_of(entry(1)))
 
 
 def test_two_writers_of_the_same_events_neither_lose_one_nor_lock_each_other_out(engine: Engine) -> None:
@@ -301,3 +301,8 @@ def test_an_intent_that_was_restored_meanwhile_is_over_and_keeps_its_bytes(engin
         ("removed", b"{}", to_us(LATER)),
         ("removed", b"{}", None),
     ]
+
+
+def row_of(one: Entry) -> dict[str, Any]:
+    """The row that an entry is written as."""
+    return dict(zip(journal._COLUMNS, journal._row(one, to_us(NOW)), strict=True))

@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import request
 from marshmallow import Schema
-from werkzeug.exceptions import BadRequest
+from werkzeug.exceptions import BadRequest, ClientDisconnected
 
 BODY_LIMIT = 4 * 1024 * 1024  # bytes; a campaign's html and text are at most 512 KiB each, however they are escaped
 
@@ -29,6 +29,24 @@ def asked(schema: type[Schema]) -> dict[str, Any]:
     """The body as `schema` reads it; raises ValidationError."""
     loaded: dict[str, Any] = schema().load(json_object())
     return loaded
+
+
+class Upload:
+    """The request's body as a stream of at most `limit` bytes; what breaks off is an error, not an end."""
+
+    def __init__(self, limit: int) -> None:
+        request.max_content_length = limit
+        self._stream, self._left = request.stream, request.content_length
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Up to `size` bytes, none at the end. Raises ClientDisconnected where bytes are missing: half of a line could
+        pass for a whole one."""
+        data = self._stream.read(size)
+        if self._left is not None:
+            self._left -= len(data)
+            if not data and self._left > 0:
+                raise ClientDisconnected
+        return data
 
 
 def idempotency_key() -> str:

@@ -33,7 +33,7 @@ from webhook.api import campaign_answers as answers
 from webhook.api import campaign_errors
 from webhook.api import campaign_schemas as schemas
 from webhook.api.auth import BearerToken, actor
-from webhook.api.bodies import asked, idempotency_key, json_object
+from webhook.api.bodies import Upload, asked, idempotency_key, json_object
 from webhook.api.recipients import IMPORT_LIMIT
 
 LISTED = 1000
@@ -87,9 +87,8 @@ class _Campaigns:
             )
 
     def upload(self, campaign_id: str) -> Response:
-        request.max_content_length = IMPORT_LIMIT
         form = "csv" if request.mimetype == "text/csv" else "ndjson"
-        done = self._campaigns.upload(campaign_id, request.stream, form)
+        done = self._campaigns.upload(campaign_id, Upload(IMPORT_LIMIT), form)
         return jsonify(**answers.uploaded(done), **self._stats(campaign_id))
 
     def clear(self, campaign_id: str) -> Response:

@@ -64,7 +64,7 @@ def _journal() -> None:
         sa.Column("applied_at", sa.BigInteger, comment="null while this row is only an intent"),
         sa.Column("restored_at", sa.BigInteger),
         sa.UniqueConstraint("event_id", "redis_key"),
-        sa.CheckConstraint("outcome IN ('removed', 'absent', 'stale')"),
+        sa.CheckConstraint("outcome = 'removed' OR outcome = 'absent' OR outcome = 'stale'"),
         sa.CheckConstraint("(record IS NULL) = (outcome <> 'removed')"),
     )
     op.create_index("ix_journal_address", "journal", ["address"])
