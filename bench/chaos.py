@@ -2,8 +2,8 @@
 
 CHAOS_SEED draws what happens when (printed, so that a run can be repeated); CHAOS_CAMPAIGNS (8) campaigns of
 CHAOS_RECIPIENTS (12,000) each are sent meanwhile, with CHAOS_KILLS (64) kills and CHAOS_RESTARTS (6) restarts.
-Arguments name the engines, if not both shall run. The last line is one JSON object; the exit status is 1 if a promise
-was broken, and then the logs are kept.
+CHAOS_HURRY=1 cuts the ledger's waits short (bench.time_lapse). Arguments name the engines, if not both shall run. The
+last line is one JSON object; the exit status is 1 if a promise was broken, and then the logs are kept.
 """
 
 import json
@@ -43,7 +43,9 @@ def _size(environ: Mapping[str, str]) -> Size:
     def given(name: str) -> int:
         return int(environ.get(f"CHAOS_{name.upper()}") or getattr(Size(), name))
 
-    return Size(given("campaigns"), given("recipients"), given("kills"), given("restarts"))
+    return Size(
+        given("campaigns"), given("recipients"), given("kills"), given("restarts"), bool(environ.get("CHAOS_HURRY"))
+    )
 
 
 def _worst(outcomes: list[Outcome]) -> dict[str, float]:

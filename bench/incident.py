@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from bench import stalling_sends, time_lapse
 from bench.environment import ROOT
@@ -31,6 +30,7 @@ IMPATIENT = (
     "application:set_env(rabbit, consumer_timeout, 1000), application:set_env(rabbit, channel_tick_interval, 500)."
 )
 DEADLINE_S = 240.0
+LAPSE_S = 60  # of the ledger's time a second: a lease of 120 s runs out under a stalled worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +50,26 @@ class Seen:
         return (self.mails_min, self.mails_max, self.duplicates, self.lost) == (1, 1, 0, 0) and self.redelivered > 0
 
 
-def run(directory: Path, mode: str, recipients: int, *, keys: bool) -> Seen:
-    """One run with a worker of bench.stalling_sends in `mode`; `keys`: whether the provider heeds idempotency keys."""
-    with running(directory, "sqlite", SEND_CONCURRENCY=str(CONCURRENCY)) as system:
-        system.sandbox.set(**SANDBOX, keys=keys)
-        system.broker.ctl("eval", IMPATIENT)
-        campaign = system.draft("incident", recipients)
-        system.campaigns.start(campaign, "bench")
-        system.fleet.spawn("sends", [sys.executable, "-m", "bench.stalling_sends", mode])
-        if mode == NO_LEDGER:
-            _publish_once(system)
-            _wait(lambda: system.sandbox.stats()["mails"] >= recipients and _emptied(system), system)
-        else:
-            system.fleet.start("clock")
-            with time_lapse.running(system.settings, active=mode == UNSETTLED):
-                _wait(lambda: system.state(campaign) in OVER and _emptied(system), system)
-        return _seen(system, campaign, recipients)
+def run(system: SendSystem, mode: str, recipients: int, *, keys: bool) -> Seen:
+    """A campaign sent by a worker of bench.stalling_sends in `mode`; `keys`: whether the provider heeds our keys."""
+    system.sandbox.set(**SANDBOX, keys=keys)
+    replays = system.sandbox.stats()["replays"]
+    campaign = system.draft(mode.replace("_", "-"), recipients)
+    system.campaigns.start(campaign, "bench")
+    system.fleet.spawn(mode, [sys.executable, "-m", "bench.stalling_sends", mode])
+    if mode == NO_LEDGER:
+        _publish_once(system)
+        _wait(lambda: system.sandbox.recipients(campaign)["recipients"] == recipients and _emptied(system), system)
+    else:
+        system.fleet.start("clock")
+        with time_lapse.running(system.settings, active=mode == UNSETTLED, step_s=LAPSE_S):
+            _wait(lambda: system.state(campaign) in OVER and _emptied(system), system)
+    system.fleet.stop()
+    counts = system.sandbox.recipients(campaign)
+    return Seen(
+        counts["min"], counts["max"], counts["duplicates"], recipients - counts["recipients"],
+        len(_redelivered(system, mode)), system.sandbox.stats()["replays"] - replays,
+    )  # fmt: skip
 
 
 def _publish_once(system: SendSystem) -> None:
@@ -92,13 +96,10 @@ def _wait(done: Callable[[], bool], system: SendSystem) -> None:
         time.sleep(0.5)
 
 
-def _seen(system: SendSystem, campaign: str, recipients: int) -> Seen:
-    counts, log = system.sandbox.recipients(campaign), system.fleet.log("sends").read_text()
-    lines = [json.loads(line) for line in log.splitlines() if stalling_sends.REDELIVERED in line]
-    return Seen(
-        counts["min"], counts["max"], counts["duplicates"], recipients - counts["recipients"],
-        len({line["message_id"] for line in lines}), system.sandbox.stats()["replays"],
-    )  # fmt: skip
+def _redelivered(system: SendSystem, mode: str) -> set[str]:
+    """The batches that the broker has delivered more than once."""
+    lines = system.fleet.log(mode).read_text().splitlines()
+    return {json.loads(line)["message_id"] for line in lines if stalling_sends.REDELIVERED in line}
 
 
 def main() -> int:
@@ -108,12 +109,14 @@ def main() -> int:
     started = time.monotonic()
     kept = False
     try:
-        first = run(directory / "ledger", UNSETTLED, recipients, keys=True)
-        print(f"ledger and keys, leases run out: {first}", flush=True)
-        keyless = run(directory / "keyless", SETTLED, recipients, keys=False)
-        print(f"ledger alone, the provider ignores keys: {keyless}", flush=True)
-        bare = run(directory / "bare", NO_LEDGER, recipients, keys=False)
-        print(f"neither: {bare}", flush=True)
+        with running(directory, "sqlite", SEND_CONCURRENCY=str(CONCURRENCY)) as system:
+            system.broker.ctl("eval", IMPATIENT)
+            first = run(system, UNSETTLED, recipients, keys=True)
+            print(f"ledger and keys, leases run out: {first}", flush=True)
+            keyless = run(system, SETTLED, recipients, keys=False)
+            print(f"ledger alone, the provider ignores keys: {keyless}", flush=True)
+            bare = run(system, NO_LEDGER, recipients, keys=False)
+            print(f"neither: {bare}", flush=True)
         kept = first.once and keyless.once and bare.duplicates > 0
     finally:
         if kept:

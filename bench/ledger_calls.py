@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sqlalchemy import Engine, Row, insert, select, text
 
@@ -77,7 +78,7 @@ class Caller:
         with self._engine.begin() as connection:
             attempts.settle(connection, self._campaign_id, call_id, sealed.epoch, Result(happening, ids, (), 200))
         marks.append(time.perf_counter())
-        seal, begin, settle = ((after - before) * 1000 for before, after in zip(marks, marks[1:], strict=False))
+        seal, begin, settle = ((after - before) * 1000 for before, after in pairwise(marks))
         return seal, begin, settle
 
     def _row(self, call_id: int) -> Row[tuple[object, ...]]:

@@ -30,6 +30,7 @@ N = int(os.environ.get("BENCH_N", "200000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 FEW, MANY = 10_000, 1_000_000
 SETTLE_S = 0.05  # counted: in it the last ack reaches the broker
+REDIS_TIMEOUT_S = 60.0  # emptying it of a million records takes seconds
 CROWDED = "mailward_1m"  # the product once more, with MANY further records
 CONTENDERS: dict[str, type[Contender]] = {
     "mailward": Product,
@@ -62,7 +63,7 @@ class Bench:
         """Events per second of one contender; everything it needs is made anew before and not timed."""
         services = Services(self._broker.url, self._store.url, self._new_database(), self._directory)
         contender, further = CONTENDERS[name](services), MANY if name == CROWDED else FEW
-        with redis.Redis.from_url(services.redis_url) as store:
+        with redis.Redis.from_url(services.redis_url, socket_timeout=REDIS_TIMEOUT_S) as store:
             load.fill_store(store, N, further)
             contender.fill(N)
             _wait_for(contender, N)

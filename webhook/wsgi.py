@@ -7,6 +7,7 @@ from flask import Flask
 
 from config import settings
 from core import clock, database, recipients, topology
+from core.flusher import Flusher
 from core.publisher import Publisher
 from core.recipients import RecipientStore
 from core.telemetry import Counters
@@ -33,12 +34,14 @@ def _app() -> Flask:
     current = settings.load(os.environ)
     names = Topology(topology.queue_prefix(current.env), current.retry_delays_s)
     publisher = Publisher(current.amqp_url, connection_name="mailward web")
+    counters = Counters()
+    _flush(counters, current)
     endpoint = Endpoint(
         providers=registry.configured(current),
         missing=registry.missing,
         publisher=publisher,
         topology=names,
-        counters=Counters(),
+        counters=counters,
         clock=clock.utc_now,
     )
     client = recipients.connect(current)
@@ -57,3 +60,11 @@ def _app() -> Flask:
             ),
         ]
     return create_app(blueprints, doors.shortcuts(endpoint))
+
+
+def _flush(counters: Counters, current: settings.Settings) -> None:
+    """Bring the counters to SQL from beside the requests; a busy SQLite must not hold the other greenlets up."""
+    engine = database.create(current.database_url, current.database_schema, busy_timeout_s=0.5, connections=1)
+    flusher = Flusher(counters, engine, clock.utc_now)
+    flusher.start()
+    os.register_at_fork(after_in_child=flusher.start)  # with `preload_app` the workers are forked after this

@@ -34,7 +34,7 @@ def test_the_demo_ends_by_itself_and_its_numbers_add_up(checkout: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     sums = json.loads(done.stdout.splitlines()[-1])
-    assert set(sums) == NAMES
+    assert sums.keys() >= NAMES
     assert sums["accepted"] == sum(sums[name] for name in ("removed", "kept", "duplicates", "parked", "dead_letters"))
     for name in NAMES - {"dead_letters"}:
         assert sums[name] > 0, f"the demo shows nothing of {name}"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-INSIDES = {"bench", "config", "consumer", "core", "ops", "providers", "webhook"}
+INSIDES = {"config", "consumer", "core", "ops", "providers", "sender", "webhook"}
 FILES = sorted(Path(__file__).parent.glob("*.py"))
 # The topology fixture is typed with a class of ours; nothing else of it is used.
 ALLOWED = {"conftest.py": {"core.topology"}}

@@ -224,19 +224,26 @@ def test_a_file_without_addresses_is_refused(client: FlaskClient) -> None:
     assert stats(client, campaign)["total"] == 0
 
 
-def test_an_upload_that_breaks_off_is_completed_by_the_next(client: FlaskClient) -> None:
+@pytest.mark.parametrize("terminated", [True, False], ids=["as gunicorn says it", "as others do"])
+def test_half_of_an_upload_leaves_no_half_address_and_is_completed_by_the_next(
+    world: World, client: FlaskClient, terminated: bool
+) -> None:
     campaign = created(client)
-    body = lines(20)
+    body = b"address,name\nann@example.com,Ann\nbob@example.com.mx,Bob\n"
+    half = body[: body.index(b".mx")]
 
     broken = client.post(
         f"/api/campaigns/{campaign}/recipients",
-        input_stream=io.BytesIO(body[: len(body) // 2]),
-        content_length=len(body),
+        input_stream=io.BytesIO(half + b",Bob"),
+        content_type="text/csv",
+        environ_overrides={"CONTENT_LENGTH": str(len(body)), "wsgi.input_terminated": terminated},
     )
-    answer = upload(client, campaign, body).get_json()
+    between = world.rows("SELECT address FROM delivery_ledger")
+    answer = upload(client, campaign, body, "text/csv").get_json()
 
     assert broken.status_code == 400
-    assert answer["stats"]["total"] == 20
+    assert "bob@example.com" not in [row.address for row in between]
+    assert answer["stats"]["total"] == 2
 
 
 @pytest.mark.parametrize("audience", ["store", "started"])
