@@ -14,7 +14,7 @@ def write(path: Path, recipients: int) -> Path:
     with path.open("w") as out:
         for start in range(0, recipients, _LINES):
             out.writelines(
-                f'{{"id":"u{n:08}","email":"reader.{(n * 7919) % 10_000_019:08}@example.com","name":"Reader {n}"}}\n'
+                f'{{"id":"u{n:07}","email":"reader.{(n * 7919) % 10_000_019:08}@example.com","name":"Reader {n}"}}\n'
                 for n in numbers[start : start + _LINES]
             )
     return path

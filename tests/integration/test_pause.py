@@ -15,7 +15,7 @@ from sender.sweeper import Sweeper
 from tests.sending import World
 from tests.system import System, wait_until
 
-RECIPIENTS, ROUNDS = 6000, 5
+RECIPIENTS, ROUNDS = 2500, 4
 
 
 @pytest.fixture
