@@ -30,6 +30,7 @@ def create(database_url: str, schema: str = "", busy_timeout_s: float = 5.0, con
         options += f" -c search_path={schema}"
     return create_engine(
         url,
+        hide_parameters=True,  # they hold addresses, and error texts are logged
         pool_size=connections,
         max_overflow=0,
         pool_pre_ping=True,
@@ -50,7 +51,9 @@ def _sqlite(database_url: str, busy_timeout_s: float) -> Engine:
     path = make_url(database_url).database
     if path and path != ":memory:":
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_engine(database_url, connect_args={"timeout": busy_timeout_s, "isolation_level": None})
+    engine = create_engine(
+        database_url, hide_parameters=True, connect_args={"timeout": busy_timeout_s, "isolation_level": None}
+    )
     event.listen(engine, "connect", _on_connect)
     event.listen(engine, "begin", _on_begin)
     return engine

@@ -89,6 +89,8 @@ class SendWork:
             one = connection.execute(select(campaign).where(campaign.c.id == item.campaign_id)).first()
             call = connection.execute(select(send_call).where(send_call.c.id == item.call_id)).first()
         distrust = self._distrust(ours, *seen)
+        if distrust is Trust.FOREIGN and identity.compare(ours, seen[0]) is Trust.OURS and seen[0]:
+            return "of_another_ledger"  # left in the queue by one that ours has replaced (`mailward ledger adopt`)
         if distrust is not Trust.OURS:
             return self._pause_all(distrust)
         if one is None or call is None or call.campaign_id != one.id:
@@ -106,7 +108,7 @@ class SendWork:
         if not in_redis and ours.seals == 0:
             self._tools.ledger_key.write(ours)
         trust = identity.compare(ours, in_redis)
-        return trust if trust is not Trust.OURS or not in_message else identity.compare(ours, in_message)
+        return identity.compare(ours, in_message) if trust is Trust.OURS else trust
 
     def _seal(self, one: Row[Any], call: Row[Any]) -> Sealed | str:
         """Freeze a planned call; a word instead where there is nothing to send now."""

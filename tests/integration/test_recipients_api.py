@@ -336,12 +336,14 @@ def test_a_key_that_holds_no_string_is_409_and_stays(
 def test_a_failure_of_ours_is_500_and_no_address_is_logged(
     store: RecipientStore, sqlite_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    without_tables = database.create(sqlite_url)
+    with_another_table = database.create(sqlite_url)
+    with with_another_table.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE journal (something TEXT)")
 
-    answer = authorised(serving(store, without_tables)).get(url())
+    answer = authorised(serving(store, with_another_table)).get(url())
 
-    without_tables.dispose()
+    with_another_table.dispose()
     assert (answer.status_code, answer.json) == (500, {"error": "internal server error"})
     logged = [JsonFormatter("web").format(record) for record in caplog.records]
-    assert "no such table" in logged[0]
+    assert "no such column" in logged[0]
     assert ADDRESS not in "".join(logged)

@@ -1,6 +1,7 @@
 """One batch through the ledger: each seam, each answer, on both engines."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -365,3 +366,15 @@ def journal(world: World, address: str) -> None:
 
     world.store.put(address, b"{}")
     EventWork(world.store, world.engine, utc_now).apply([event(1, recipient=address, event_id=f"resend:{address}")])
+
+
+def test_messages_of_a_ledger_that_ours_has_replaced_are_dropped_and_pause_nothing(world: World) -> None:
+    first = world.campaign(3)
+    world.move(first)
+    campaign = world.campaign(3)
+    message = world.message(campaign, world.call_ids(campaign)[0])
+
+    assert world.work.apply([replace(message, ledger=f"{'0' * 16}:7")]) == {"of_another_ledger": 1}
+
+    assert world.state(campaign)[0] == "running"
+    assert len(world.provider.calls) == 1

@@ -133,7 +133,6 @@ def own(own_redis: RedisServer) -> Iterator[Redis]:
         (Redis.takes_no_more_clients, Redis.read, OUTAGE),
         (Redis.is_stopped, Redis.read, OUTAGE),
         (Redis.is_frozen, Redis.read, OUTAGE),
-        (Redis.jane_is_a_hash, Redis.delete, TRANSIENT),
         (Redis.jane_is_a_hash, Redis.read, TRANSIENT),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
