@@ -53,7 +53,7 @@ def run_sends(settings: Settings, stopping: Stopping) -> None:
             )
         )
 
-    open_intake = partial(Intake, settings.amqp_url, topology, queue, 1, 2)
+    open_intake = partial(Intake, settings.amqp_url, topology, queue, 1, 1)
     successors = Successors(publisher, topology, queue, engine, utc_now)
     heart = Heart(engine, "sends", instance())
     threads = [

@@ -5,8 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 
 CONNECT_TIMEOUT_S = 5
@@ -61,7 +59,7 @@ def _sqlite(database_url: str, busy_timeout_s: float) -> Engine:
 
 # Addresses come in no order, so every batch touches all of an index: keep it in memory (KiB), and let the write-ahead
 # log grow (pages of 4 KiB) before the same pages are copied back once more.
-_SQLITE_ROOM = ("cache_size=-16000", "wal_autocheckpoint=8000")
+_SQLITE_ROOM = ("cache_size=-8000", "wal_autocheckpoint=8000")
 
 
 def _on_connect(connection: Any, _record: Any) -> None:
@@ -86,6 +84,9 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 def upgrade(engine: Engine, schema: str = "") -> None:
     """Bring the tables to this version's schema; harmless to repeat."""
+    from alembic import command
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", "core:migrations")
     with engine.begin() as connection:

@@ -21,7 +21,7 @@ _INTACT = (
     """SELECT count(*) FROM delivery_ledger WHERE campaign_id = :campaign AND call_id = :call AND status = 'reserved'
     AND recipient_id IN (SELECT value FROM json_each(:ids))""",
     """SELECT count(*) FROM delivery_ledger WHERE campaign_id = :campaign AND call_id = :call AND status = 'reserved'
-    AND recipient_id IN (SELECT jsonb_array_elements_text(CAST(:ids AS jsonb)))""",
+    AND recipient_id = ANY(ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS jsonb))))""",
 )
 _ELSEWHERE = (
     """SELECT count(*) FROM delivery_ledger AS d JOIN send_call AS c ON c.id = d.call_id
@@ -29,7 +29,7 @@ _ELSEWHERE = (
     AND d.recipient_id IN (SELECT value FROM json_each(:ids))""",
     """SELECT count(*) FROM delivery_ledger AS d JOIN send_call AS c ON c.id = d.call_id
     WHERE d.campaign_id = :campaign AND d.call_id <> :call AND c.attempts > 0
-    AND d.recipient_id IN (SELECT jsonb_array_elements_text(CAST(:ids AS jsonb)))""",
+    AND d.recipient_id = ANY(ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS jsonb))))""",
 )
 RETRY_FIRST_S, RETRY_LAST_S = 5, 600  # pauses between attempts under one key, doubling
 

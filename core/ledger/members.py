@@ -27,7 +27,7 @@ _RELEASE = (
     AND recipient_id IN (SELECT value FROM json_each(:ids))""",
     """UPDATE delivery_ledger SET status = :status, reason = :reason, updated_at = :now
     WHERE campaign_id = :campaign AND call_id = :call AND status = 'reserved'
-    AND recipient_id IN (SELECT jsonb_array_elements_text(CAST(:ids AS jsonb)))""",
+    AND recipient_id = ANY(ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS jsonb))))""",
 )
 
 
@@ -35,7 +35,7 @@ _ADDRESSES = (
     "SELECT address FROM delivery_ledger WHERE campaign_id = :campaign"
     " AND recipient_id IN (SELECT value FROM json_each(:ids))",
     "SELECT address FROM delivery_ledger WHERE campaign_id = :campaign"
-    " AND recipient_id IN (SELECT jsonb_array_elements_text(CAST(:ids AS jsonb)))",
+    " AND recipient_id = ANY(ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS jsonb))))",
 )
 
 

@@ -34,7 +34,7 @@ _RESERVE = (
     WHERE campaign_id = :campaign AND recipient_id IN (SELECT value FROM json_each(:ids)) AND status = 'pending'""",
     """UPDATE delivery_ledger SET status = 'reserved', call_id = :call, updated_at = :now
     WHERE campaign_id = :campaign AND status = 'pending'
-    AND recipient_id IN (SELECT jsonb_array_elements_text(CAST(:ids AS jsonb)))""",
+    AND recipient_id = ANY(ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS jsonb))))""",
 )
 # The campaign stands in every element: with one parameter for it SQLite reads the whole campaign for each element.
 _SKIP = (
