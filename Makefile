@@ -7,7 +7,7 @@ LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-h
 check = @printf '== %s\n' '$(1)'; $(2) || { printf '\n%s failed. Again, alone: %s\n' '$(1)' '$(2)' >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test lint types lock bench-sync bench-ingest clean
+.PHONY: help run demo test lint types lock bench-sync bench-ingest bench-ledger incident chaos clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -47,6 +47,18 @@ bench-sync: ## events applied per second, beside peers
 bench-ingest: ## webhook requests per second, beside peers
 	@bash dev/setup.sh
 	@$(PYTHON) -m bench.ingest
+
+bench-ledger: ## what the delivery ledger costs, on SQLite and on PostgreSQL
+	@bash dev/setup.sh test
+	@$(PYTHON) -m bench.ledger
+
+incident: ## a queue redelivers batches that the provider had accepted; the last line says who got what
+	@bash dev/setup.sh
+	@$(PYTHON) -m bench.incident
+
+chaos: ## 96,000 sends while everything is killed and restarted, on SQLite and on PostgreSQL (15 minutes)
+	@bash dev/setup.sh test
+	@$(PYTHON) -m bench.chaos
 
 clean: ## remove what these commands made: environments, caches, the data of `make run`
 	rm -rf .venv .venv-bench .mailward build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
