@@ -72,12 +72,12 @@ def reclaim(connection: Connection, campaign_id: str, call_id: int, claim: Claim
     locked = lock(connection, campaign_id, call_id)
     if locked is None or not _due(locked.call, locked.now):
         return None
-    campaign, call, now = locked
-    if call.tainted and campaign.state != "running":
+    campaign_state, call, now = locked
+    if call.tainted and campaign_state != "running":
         return None  # it waits for `resume`, for its window to pass, or for an operator
     obstacle = _obstacle(call, claim, now)
     if obstacle is not None:
-        apply(connection, campaign, call, obstacle, now)
+        apply(connection, campaign_state, call, obstacle, now)
         return None
     taken = step(Call(call.state), Happening.RECLAIMED, call.tainted)
     if taken is None:
@@ -101,11 +101,11 @@ def begin(
     locked = lock(connection, campaign_id, sealed.call_id)
     if locked is None or locked.call.lease_epoch != sealed.epoch or locked.call.state != Call.LEASED:
         return None
-    campaign, call, now = locked
-    if campaign.state != "running":
-        return apply(connection, campaign, call, Happening.NOT_RUNNING, now)
+    campaign_state, call, now = locked
+    if campaign_state != "running":
+        return apply(connection, campaign_state, call, Happening.NOT_RUNNING, now)
     if not call.tainted and not _sendable(connection, call, sealed, records, now):
-        return apply(connection, campaign, call, Happening.BLOCKED, now)
+        return apply(connection, campaign_state, call, Happening.BLOCKED, now)
     change_call(
         connection, call.id, now,
         state=Call.CALLING.value, attempts=call.attempts + 1, lease_until=now + lease_us, due_at=now + lease_us,
@@ -119,13 +119,13 @@ def settle(connection: Connection, campaign_id: str, call_id: int, epoch: int, r
     locked = lock(connection, campaign_id, call_id)
     if locked is None:
         return None
-    campaign, call, now = locked
-    return apply(connection, campaign, call, result.happening, now, epoch=epoch, result=result)
+    campaign_state, call, now = locked
+    return apply(connection, campaign_state, call, result.happening, now, epoch=epoch, result=result)
 
 
 def apply(
     connection: Connection,
-    campaign: Row[Any],
+    campaign_state: str,
     call: Row[Any],
     happening: Happening,
     now: int,
@@ -145,7 +145,7 @@ def apply(
         message_ids=result.message_ids if result else (),
         culprits=result.culprits if result else (),
         reason=(result.error if result else "") or happening.value,
-        cancelled=campaign.state == "cancelled",
+        cancelled=campaign_state == "cancelled",
         wait_us=_wait_us(call, happening, result),
     )  # fmt: skip
     change_call(connection, call.id, now, **_values(call, following.state, following.taints, result, now))

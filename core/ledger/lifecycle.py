@@ -118,7 +118,7 @@ def cancel(connection: Connection, campaign_id: str, actor: str) -> list[InFligh
     for call_id in _calls(connection, campaign_id, (Call.LEASED, Call.RETRY_WAIT)):
         call = lock_call(connection, call_id)
         if call is not None:
-            apply(connection, cancelled, call, Happening.CANCELLED, now)
+            apply(connection, cancelled.state, call, Happening.CANCELLED, now)
     return in_flight(connection, campaign_id)
 
 
@@ -132,7 +132,7 @@ def resolve(connection: Connection, call_id: int, actor: str, choice: Happening)
     if call is None or (call.state == Call.RETRY_WAIT and row.state == "running"):
         raise Refused("still_trying", f"call {call_id} is still being repeated; pause the campaign first")
     now = database_now(connection)
-    move = apply(connection, row, call, choice, now)
+    move = apply(connection, row.state, call, choice, now)
     if move is None:
         raise Refused("not_undecided", f"call {call_id} is {call.state}")
     note(connection, actor, choice.value, f"{found} call {call_id}", f"{move.changed} deliveries")

@@ -42,7 +42,7 @@ def end(connection: Connection, campaign_id: str, call_id: int, window_us: int) 
         happening = None if campaign is None or call is None else what_ends(campaign.state, call, window_us, now)
         if campaign is None or call is None or happening is None:
             break
-        move = apply(connection, campaign, call, happening, now)
+        move = apply(connection, campaign.state, call, happening, now)
         if move is None:
             break
         moves.append(move)

@@ -32,7 +32,14 @@ _CLOCK = literal_column("CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS
 _NOW = select(_CLOCK)
 _LOCK_CAMPAIGN = select(campaign).where(campaign.c.id == bindparam("campaign_id")).with_for_update()
 _LOCK_CALL = select(send_call).where(send_call.c.id == bindparam("call_id")).with_for_update()
-_LOCK_CALL_AND_LOOK = _LOCK_CALL.add_columns(_CLOCK.label("clock"))
+# Locked in the order of `of`: the campaign first.
+_LOCK = (
+    select(send_call, campaign.c.state.label("campaign_state"))
+    .join_from(campaign, send_call, send_call.c.campaign_id == campaign.c.id)
+    .where(campaign.c.id == bindparam("campaign_id"), send_call.c.id == bindparam("call_id"))
+    .with_for_update(of=[campaign, send_call])
+)
+_LOCK_AND_LOOK = _LOCK.add_columns(_CLOCK.label("clock"))
 _CHANGE_CALL = update(send_call).where(send_call.c.id == bindparam("call_id"))
 _MOVE = text("""UPDATE campaign SET progress_at = :now, pending = pending + :pending, reserved = reserved + :reserved,
 sent = sent + :sent, failed = failed + :failed, skipped = skipped + :skipped WHERE id = :campaign""")
@@ -49,9 +56,9 @@ class Member(NamedTuple):
 
 
 class Locked(NamedTuple):
-    """A call with its campaign, both locked, and the database's clock once they were."""
+    """The state of a campaign with one of its calls, both locked, and the database's clock at that time."""
 
-    campaign: Row[Any]
+    campaign_state: str
     call: Row[Any]
     now: int
 
@@ -74,14 +81,13 @@ def lock_call(connection: Connection, call_id: int) -> Row[Any] | None:
 
 
 def lock(connection: Connection, campaign_id: str, call_id: int) -> Locked | None:
-    """Lock the campaign, then the call; None where one of them does not exist."""
-    campaign = lock_campaign(connection, campaign_id)
-    if connection.dialect.name == "postgresql":
-        call = connection.execute(_LOCK_CALL_AND_LOOK, {"call_id": call_id}).first()
-        now = 0 if call is None else call.clock
-    else:
-        call, now = lock_call(connection, call_id), database_now(connection)
-    return None if campaign is None or call is None else Locked(campaign, call, now)
+    """Lock the campaign, then the call, in one statement; None where the campaign has no such call."""
+    values = {"campaign_id": campaign_id, "call_id": call_id}
+    on_postgresql = connection.dialect.name == "postgresql"
+    call = connection.execute(_LOCK_AND_LOOK if on_postgresql else _LOCK, values).first()
+    if call is None:
+        return None
+    return Locked(call.campaign_state, call, call.clock if on_postgresql else database_now(connection))
 
 
 def move_counters(connection: Connection, campaign_id: str, now: int, **by: int) -> None:

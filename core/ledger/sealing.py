@@ -97,7 +97,7 @@ def seal(connection: Connection, campaign_id: str, call_id: int, request: Reques
     Returns None if there is nothing to send: the campaign does not run, somebody else was first, or nobody is left.
     """
     locked = lock(connection, campaign_id, call_id)
-    if locked is None or locked.campaign.state != "running" or locked.call.state != Call.PLANNED:
+    if locked is None or locked.campaign_state != "running" or locked.call.state != Call.PLANNED:
         return None
     call, now = locked.call, locked.now
     considered = {one.member.recipient_id for one in request.fragments} | set(request.skips)

@@ -170,4 +170,4 @@ def _prove(connection: Connection, campaigns: Mapping[str, Row[Any]], newly: Seq
     for row in connection.execute(each(connection, *_PROVEN), {"ids": as_json(ids)}).all():
         call = lock_call(connection, row.id)
         if call is not None:
-            apply(connection, campaigns[row.campaign_id], call, Happening.PROVEN, now)
+            apply(connection, campaigns[row.campaign_id].state, call, Happening.PROVEN, now)
