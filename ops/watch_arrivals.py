@@ -55,8 +55,7 @@ class Tap:
         self._channel.basic_consume(name, self._on_message, auto_ack=True)
 
     def _watched(self) -> list[str]:
-        works = self._topology.work_queues
-        return [work.name for work in works] + [work.parked for work in works if work.parks]
+        return [self._topology.events.name, self._topology.events.parked]
 
     def _require_work_queues(self) -> None:
         # Were one missing, ours would make its messages routable, and the broker would confirm what nobody keeps.
