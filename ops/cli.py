@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import sys
 from typing import Any
 
@@ -70,4 +71,5 @@ for command in (migrate, check, status, watch, send_test_event, recipients, camp
 
 def main() -> None:
     """Run the command line; the console script `mailward`."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts us in the background had it ignored
     cli(prog_name="mailward")

@@ -1,6 +1,5 @@
 """`mailward watch`: arrivals at the broker and outcomes in the journal, one line each, as they happen."""
 
-import signal
 import time
 from collections.abc import Iterable
 
@@ -25,7 +24,6 @@ def watch(context: Context, seconds: float | None, show_addresses: bool) -> None
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     outcomes = Outcomes(context.engine, show_addresses)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts us in the background had it ignored
     try:
         with Tap(context.settings.amqp_url, context.topology, show_addresses) as tap:
             click.echo(f"watching {context.topology.events.name}; Ctrl-C ends it", err=True)
