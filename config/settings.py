@@ -60,7 +60,7 @@ def load(environ: Mapping[str, str]) -> Settings:
         recipient_key=env.read("RECIPIENT_KEY", parsers.key_template, "recipient:{address}"),
         keep_local_case=env.read("ADDRESS_KEEP_LOCAL_CASE", parsers.boolean, "false"),
         retry_delays_s=env.read("RETRY_DELAYS", parsers.two_delays, "10,60"),
-        batch_size=env.read("BATCH_SIZE", parsers.integer(1, 2000), "1000"),
+        batch_size=env.read("BATCH_SIZE", parsers.integer(1, 2000), "2000"),
         api_tokens=env.read("API_TOKENS", parsers.tokens, ""),
         unsubscribe_secrets=env.read("UNSUBSCRIBE_SECRETS", parsers.tokens, ""),
         resend_api_key=env.read("RESEND_API_KEY", parsers.key_or_empty, ""),
