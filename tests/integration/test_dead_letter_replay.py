@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections import Counter
 from datetime import timedelta
 from typing import Any
 
@@ -187,10 +188,11 @@ def test_a_kill_between_confirm_and_ack_leaves_a_duplicate_and_no_hole(system: S
 
     assert system.start(sys.executable, *command, name="killed").wait(30) == 9
     wait_until(lambda: len(dead(system)) == 5, "the letters back")
-    assert work_off(system) == {"removed": 5}
+    copied = work_off(system)["removed"]  # as many as had been delivered when it died
     mailward.out("dlq", "replay", "--all", "--yes")
 
-    assert work_off(system) == {"duplicate": 5}
+    assert copied > 0
+    assert Counter(work_off(system)) == Counter(duplicate=copied, removed=5 - copied)
     assert dead(system) == []
 
 
