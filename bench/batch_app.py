@@ -13,7 +13,7 @@ from core.publisher import Publisher
 from core.telemetry import Counters
 from core.topology import Topology, queue_prefix
 from providers import registry
-from providers.base import Answers, Normalised, Request
+from providers.base import Answers, Normalised, Post, Request
 from providers.standard_webhooks import SVIX, StandardWebhooks
 from webhook import doors
 from webhook.app import create_app
@@ -41,7 +41,7 @@ class Array:
         """See Provider.kept_headers."""
         return {}
 
-    def sign(self, body: bytes, message_id: str, sent_at: datetime) -> dict[str, str]:
+    def sign(self, body: bytes, message_id: str, sent_at: datetime) -> Post:
         """See Provider.sign."""
         return self._scheme.sign(body, message_id, sent_at, SVIX)
 

@@ -78,7 +78,7 @@ def _batch(amqp_url: str, directory: Path) -> float:
             one = [json.loads(array.sample(Kind.COMPLAINT, f"r{i}@example.com", f"m{i}", clock.utc_now()))[0]
                    for i in range(BATCH_SIZE)]  # fmt: skip
             body = json.dumps(one).encode()
-            headers = array.sign(body, uuid.uuid4().hex, clock.utc_now())
+            headers = array.sign(body, uuid.uuid4().hex, clock.utc_now()).headers
             started = time.monotonic()
             answer = session.post(f"http://127.0.0.1:{port}{BATCH.path}", data=body, headers=headers, timeout=30)
             took_s.append(time.monotonic() - started)
@@ -101,8 +101,9 @@ def _sign(path: Path) -> Path:
             }
             event = {"type": "email.complained", "created_at": "2026-11-22T23:41:12.126Z", "data": data}
             body = json.dumps(event, separators=(",", ":"))
-            headers = scheme.sign(body.encode(), f"msg_{uuid.uuid4().hex}", now, SVIX)
-            out.write("\t".join([*headers.values(), body]) + "\n")
+            headers = scheme.sign(body.encode(), f"msg_{uuid.uuid4().hex}", now, SVIX).headers
+            proof = [headers[f"{SVIX}-{part}"] for part in ("id", "timestamp", "signature")]
+            out.write("\t".join([*proof, body]) + "\n")
     return path
 
 

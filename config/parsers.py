@@ -42,6 +42,10 @@ class Reader:
             return ()
         return self._parsed(name, parse, self._environ[name])
 
+    def fault(self, sentence: str) -> None:
+        """Note a fault that only several variables together show."""
+        self._faults.append(sentence)
+
     def raise_faults(self) -> None:
         """Raise SettingsError if any variable read so far was wrong."""
         if self._faults:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
-from config import parsers
+from config import parsers, provider_settings
 from config.parsers import Reader, SettingsError
+from config.provider_settings import ProviderSettings
 
 __all__ = ["Settings", "SettingsError", "load", "masked"]
 
@@ -36,6 +37,7 @@ class Settings:
     cloudflare_webhook_secrets: tuple[str, ...] = field(metadata=SECRET)
     cloudflare_account_id: str
     cloudflare_domains: tuple[str, ...]
+    providers: ProviderSettings
     send_concurrency: int
     send_rate: int
     alert_webhook_url: str = field(metadata=SECRET)
@@ -72,6 +74,7 @@ def load(environ: Mapping[str, str]) -> Settings:
         cloudflare_webhook_secrets=env.read_secrets("CLOUDFLARE_WEBHOOK_SECRETS", parsers.webhook_secrets),
         cloudflare_account_id=env.read("CLOUDFLARE_ACCOUNT_ID", str.strip, ""),
         cloudflare_domains=env.read("CLOUDFLARE_DOMAINS", parsers.words, ""),
+        providers=provider_settings.load(env),
         send_concurrency=env.read("SEND_CONCURRENCY", parsers.integer(1, 32), "2"),
         send_rate=env.read("SEND_RATE", parsers.integer(0, 10_000), "2"),
         alert_webhook_url=env.read("ALERT_WEBHOOK_URL", parsers.webhook_url_or_empty, ""),
@@ -89,6 +92,9 @@ def masked(settings: Settings) -> dict[str, object]:
     shown: dict[str, object] = {}
     for one in fields(settings):
         value = getattr(settings, one.name)
+        if isinstance(value, ProviderSettings):
+            shown.update(provider_settings.shown(value))
+            continue
         if one.metadata.get("secret") and isinstance(value, tuple):
             value = f"{len(value)} set"
         elif one.metadata.get("secret"):

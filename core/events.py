@@ -35,7 +35,8 @@ class Event:
     """One provider event about one recipient.
 
     `recipient` is the address in normal form (core.addresses) and `recipient_verbatim` the bare address as the
-    provider wrote it. Times are aware UTC; `occurred_at` is never later than `received_at`.
+    provider wrote it. Times are aware UTC; `occurred_at` is never later than `received_at`. `single_use` is a proof
+    that is good for this event alone (a token that signs no body): another event that shows it again is not believed.
     """
 
     event_id: str
@@ -51,6 +52,7 @@ class Event:
     recipient_id: str = ""
     environment: str = ""
     detail: str = ""
+    single_use: str = ""
 
     @property
     def removes(self) -> bool:

@@ -45,6 +45,7 @@ class EventSchema(Schema):
     recipient_id = fields.String(load_default="")
     environment = fields.String(load_default="")
     detail = fields.String(load_default="")
+    single_use = fields.String(load_default="")
 
     @post_load
     def _to_event(self, data: dict[str, Any], **_: Any) -> Event:
@@ -59,25 +60,25 @@ _SCHEMA = EventSchema()
 
 def encode(event: Event) -> bytes:
     """The event as UTF-8 JSON of the current version."""
-    return json.dumps(
-        {
-            "v": VERSION,
-            "event_id": event.event_id,
-            "provider": event.provider,
-            "kind": event.kind.value,
-            "recipient": event.recipient,
-            "recipient_verbatim": event.recipient_verbatim,
-            "occurred_at": event.occurred_at.isoformat(),
-            "received_at": event.received_at.isoformat(),
-            "rule": event.rule,
-            "provider_message_id": event.provider_message_id,
-            "campaign_id": event.campaign_id,
-            "recipient_id": event.recipient_id,
-            "environment": event.environment,
-            "detail": event.detail,
-        },
-        separators=(",", ":"),
-    ).encode()
+    content = {
+        "v": VERSION,
+        "event_id": event.event_id,
+        "provider": event.provider,
+        "kind": event.kind.value,
+        "recipient": event.recipient,
+        "recipient_verbatim": event.recipient_verbatim,
+        "occurred_at": event.occurred_at.isoformat(),
+        "received_at": event.received_at.isoformat(),
+        "rule": event.rule,
+        "provider_message_id": event.provider_message_id,
+        "campaign_id": event.campaign_id,
+        "recipient_id": event.recipient_id,
+        "environment": event.environment,
+        "detail": event.detail,
+    }
+    if event.single_use:
+        content["single_use"] = event.single_use
+    return json.dumps(content, separators=(",", ":")).encode()
 
 
 def decode(body: bytes) -> Event:
@@ -110,7 +111,7 @@ def _fast(data: dict[str, Any]) -> Event | None:
     if type(version) is not int or version != VERSION:
         return None
     try:
-        values: tuple[Any, ...] = _texts_of(data)
+        values: tuple[Any, ...] = (*_texts_of(data), data.get("single_use", ""))
     except KeyError:
         return None
     if set(map(type, values)) != {str} or not (values[0] and values[1] and values[3] and values[4]):
@@ -126,14 +127,14 @@ def _fast(data: dict[str, Any]) -> Event | None:
         return None
     return Event(
         values[0], values[1], _KINDS[values[2]], values[3], values[4], occurred_at, received_at, values[7],
-        values[8], values[9], values[10], values[11], values[12],
+        values[8], values[9], values[10], values[11], values[12], values[13],
     )  # fmt: skip
 
 
 def _slow(data: dict[str, Any]) -> Event:
     try:
         event: Event = _SCHEMA.load(data)
-        "".join(str(getattr(event, name)) for name in _TEXTS).encode()
+        "".join(str(getattr(event, name)) for name in (*_TEXTS, "single_use")).encode()
     except (ValidationError, OverflowError, UnicodeEncodeError) as error:
         raise Undecodable("not_an_event", str(error)[:500]) from None
     return event

@@ -40,8 +40,8 @@ class Poster:
 
     def _post(self, post: Post) -> Posted:
         signer = FORGER if post.forged else self.providers[post.provider]
-        headers = signer.sign(post.body, post.message_id, utc_now()) | {"Content-Type": "application/json"}
+        signed = signer.sign(post.body, post.message_id, utc_now())
         url = f"{self._url}/webhooks/{post.provider}"
-        answer = self._session.post(url, data=post.body, headers=headers, timeout=TIMEOUT_S)
+        answer = self._session.post(url, data=signed.body, headers=signed.headers, timeout=TIMEOUT_S)
         taken = answer.json() if answer.status_code == 200 else {}
         return Posted(answer.status_code, taken.get("queued", 0), taken.get("parked", 0))

@@ -52,22 +52,47 @@ class Normalised:
     """What a verified body says: events to queue, items to park, and how many items of which kind are only counted.
 
     `indexes` has, for each event in order, the index of the item it comes from; a provider whose bodies are one item
-    leaves it empty.
+    leaves it empty. `confirm_url` is an address that the provider wants called once, to prove that we want its posts.
     """
 
     events: tuple[Event, ...] = ()
     parked: tuple[ParkedItem, ...] = ()
     counted: Mapping[Kind, int] = field(default_factory=dict)
     indexes: tuple[int, ...] = ()
+    confirm_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A webhook to send: the headers of its proof and content type, and the body, which may hold a proof itself."""
+
+    headers: Mapping[str, str]
+    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """How this provider wants to be answered: bounds it imposes and the status that makes it try again."""
+    """How this provider wants to be answered: bounds it imposes and the status that makes it try again.
+
+    `probes` are the methods besides POST with which it asks, without proof, whether the address answers 200.
+    """
 
     deadline_s: float = 5.0
     body_limit: int = 2 * 1024 * 1024  # bytes
     busy_status: int = 503
+    probes: frozenset[str] = frozenset()
+
+
+class Scheme(Protocol):
+    """A way of proof, made ready with the secrets of one provider."""
+
+    def verify(self, request: Request) -> str:
+        """See Provider.verify."""
+        ...
+
+    def sign(self, body: bytes, message_id: str, sent_at: datetime) -> Post:
+        """See Provider.sign."""
+        ...
 
 
 class Provider(Protocol):
@@ -94,8 +119,11 @@ class Provider(Protocol):
         """The headers that `normalise` needs, for the parked message, so that a replay reads the same thing again."""
         ...
 
-    def sign(self, body: bytes, message_id: str, sent_at: datetime) -> dict[str, str]:
-        """Headers that `verify` accepts for `body`, for tests and `mailward send-test-event`."""
+    def sign(self, body: bytes, message_id: str, sent_at: datetime) -> Post:
+        """A post of `body` that `verify` accepts, for tests and `mailward send-test-event`.
+
+        Raises ValueError, in words for an operator, where that cannot be: a key that the provider alone holds, say.
+        """
         ...
 
     def sample(self, kind: Kind, recipient: str, message_id: str, occurred_at: datetime) -> bytes:

@@ -10,40 +10,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
+from config.settings import Settings
 from core.addresses import Address, NotAnAddress, normalise
 from core.events import Event, Kind
-from providers import cloudflare_samples, outcome, payload
-from providers.base import Answers, Normalised, Request
+from providers import outcome, payload
+from providers.base import Answers, Normalised, Post, Request
 from providers.conditions import comparable, found
-from providers.rules import Classifier, Rule, Verdict
+from providers.entry import Entry, Fetch
+from providers.rules import Verdict
+from providers.samples import cloudflare as samples
 from providers.standard_webhooks import WEBHOOK, StandardWebhooks, id_header, message_id
-
-MESSAGE = "cf.email.sending.message."
-
-RULES = (
-    Rule("cloudflare.complained", Kind.COMPLAINT, {"type": f"{MESSAGE}complained"}),
-    Rule("cloudflare.hard_bounce", Kind.HARD_BOUNCE, {"type": f"{MESSAGE}bounced", "payload.bounce.type": "hard"}),
-    Rule(
-        "cloudflare.other_bounce",
-        Kind.SOFT_BOUNCE,
-        {"type": f"{MESSAGE}bounced"},
-        note="soft: retries were exhausted, which is final for the mail and no proof of a dead address; or not stated",
-    ),
-    Rule(
-        "cloudflare.deferred",
-        Kind.DEFERRED,
-        {"type": f"{MESSAGE}deferred"},
-        note="carries a bounce object too, so the type decides and not the presence of that object",
-    ),
-    Rule("cloudflare.delivered", Kind.DELIVERED, {"type": f"{MESSAGE}delivered"}),
-    Rule(
-        "cloudflare.not_attempted",
-        Kind.REJECTED,
-        {"type": (f"{MESSAGE}rejected", f"{MESSAGE}failed")},
-        note="suppression, validation or policy: nothing was tried, so nothing new is known",
-    ),
-    Rule("cloudflare.other", Kind.OTHER),
-)
+from providers.tables.cloudflare import TABLE
 
 DETAILS = {
     "payload.bounce": ("type", "classification", "reason"),
@@ -74,7 +51,7 @@ class Cloudflare:
         self._keep_local_case = keep_local_case
         self._account_id = account_id
         self._domains = tuple(_domain(one) for one in domains)
-        self._classifier = Classifier(RULES, discriminator="type")
+        self._classifier = TABLE.ready()
 
     def verify(self, request: Request) -> str:
         """See Provider.verify."""
@@ -97,7 +74,7 @@ class Cloudflare:
         """See Provider.kept_headers: the id stands in for a missing payload.eventId."""
         return id_header(request.headers)
 
-    def sign(self, body: bytes, message_id: str, sent_at: datetime) -> dict[str, str]:
+    def sign(self, body: bytes, message_id: str, sent_at: datetime) -> Post:
         """See Provider.sign. Raises ValueError where `message_id` holds a blank, comma or dot."""
         return self._scheme.sign(body, message_id, sent_at, WEBHOOK)
 
@@ -105,9 +82,7 @@ class Cloudflare:
         """See Provider.sample; `message_id` is the event's id too, and account and domain are the configured ones."""
         domain = self._domains[0] if self._domains else "example.org"
         account_id = self._account_id or "made-up-account"
-        return json.dumps(
-            cloudflare_samples.sample(kind, recipient, message_id, occurred_at, account_id, domain)
-        ).encode()
+        return json.dumps(samples.sample(kind, recipient, message_id, occurred_at, account_id, domain)).encode()
 
     def _objection(self, body: dict[str, object]) -> str:
         """Why this event is not to be believed or understood, or an empty text."""
@@ -145,3 +120,32 @@ class Cloudflare:
 
 def _domain(value: object) -> str:
     return value.strip().lower().removesuffix(".") if isinstance(value, str) else ""
+
+
+def make(settings: Settings, _fetch: Fetch) -> Cloudflare | None:
+    """Cloudflare as `settings` say, or None without its secrets."""
+    if not settings.cloudflare_webhook_secrets:
+        return None
+    return Cloudflare(
+        settings.cloudflare_webhook_secrets,
+        tolerance_s=settings.signature_tolerance_s,
+        keep_local_case=settings.keep_local_case,
+        account_id=settings.cloudflare_account_id,
+        domains=settings.cloudflare_domains,
+    )
+
+
+ENTRY = Entry(
+    title="Cloudflare Email Service (forwarded by a Worker)",
+    setting="CLOUDFLARE_WEBHOOK_SECRETS",
+    proof="HMAC-SHA256 over id, time and body (Standard Webhooks), made by your Worker",
+    make=make,
+    setup=(
+        'Make a secret: `echo "whsec_$(openssl rand -base64 32)"`; set it as `CLOUDFLARE_WEBHOOK_SECRETS`.',
+        "Create a queue, and an event subscription of your sending domain (`email.sending`) that fills it.",
+        "Deploy `docs/cloudflare-worker.js` as its consumer, with the secret and the URL `https://<app>/webhooks/cloudflare`.",
+        "Set `CLOUDFLARE_ACCOUNT_ID` and `CLOUDFLARE_DOMAINS`, so that events of anybody else are parked.",
+        "Or run `python -m consumer cloudflare` instead of a Worker: it pulls the queue itself.",
+    ),
+    tables={"cloudflare": TABLE},
+)

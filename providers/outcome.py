@@ -1,9 +1,10 @@
 """What a body about one recipient comes to: an event, a parked item, or a count. The same for every provider."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 
 from core.addresses import Address, NotAnAddress
-from core.events import QUEUED, REMOVING, Event
+from core.events import QUEUED, REMOVING, Event, Kind
 from providers.base import Normalised, ParkedItem
 from providers.rules import Verdict
 
@@ -17,10 +18,13 @@ def parked(index: int, reason: str) -> Normalised:
     return Normalised(parked=(ParkedItem(index, reason),))
 
 
-def about_one(verdict: Verdict, recipient: Callable[[], Address], event: Callable[[Address], Event]) -> Normalised:
+def about_one(
+    verdict: Verdict, recipient: Callable[[], Address], event: Callable[[Address], Event], index: int = FIRST_ITEM
+) -> Normalised:
     """One event for a kind that is queued; without a single valid recipient, parked if it would remove, else counted.
 
-    `recipient` finds the affected address, raising NotAnAddress if there is not exactly one; `event` makes the event.
+    `recipient` finds the affected address, raising NotAnAddress if there is not exactly one; `event` makes the event;
+    `index` is that of the item in its body.
     """
     if verdict.kind not in QUEUED:
         return Normalised(counted={verdict.kind: 1})
@@ -29,6 +33,20 @@ def about_one(verdict: Verdict, recipient: Callable[[], Address], event: Callabl
     except NotAnAddress as error:
         if verdict.kind in REMOVING:
             reason = f"{verdict.kind} without a single recipient: {error}"
-            return Normalised(parked=(ParkedItem(FIRST_ITEM, reason, unaddressed=event(NOBODY)),))
+            return Normalised(parked=(ParkedItem(index, reason, unaddressed=event(NOBODY)),))
         return Normalised(counted={verdict.kind: 1})
     return Normalised(events=(event(address),))
+
+
+def merged(parts: Iterable[tuple[int, Normalised]]) -> Normalised:
+    """The outcomes of single items, each with the index of its item, as the outcome of their body."""
+    events: list[Event] = []
+    indexes: list[int] = []
+    parked_items: list[ParkedItem] = []
+    counted: Counter[Kind] = Counter()
+    for index, part in parts:
+        events.extend(part.events)
+        indexes.extend([index] * len(part.events))
+        parked_items.extend(part.parked)
+        counted.update(part.counted)
+    return Normalised(tuple(events), tuple(parked_items), dict(counted), tuple(indexes))

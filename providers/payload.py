@@ -1,7 +1,7 @@
 """Reading what a provider wrote, whatever it wrote: JSON objects, texts, times, ids.
 
 Everything that leaves here is fit for SQL, AMQP and a log line: no lone surrogates, no control characters, bounded
-length. Only `read_object` raises, and only Unreadable.
+length. Only the `read_…` functions raise, and only Unreadable.
 """
 
 import hashlib
@@ -20,11 +20,13 @@ TAG_LIMIT = 256  # characters: Resend's own limit for tag values
 
 # Controls, lone surrogates, separators of lines and paragraphs; and the marks that reorder or hide text on a screen.
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\ud800-\udfff]+")
+_NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?")
+_MILLISECONDS = 1e11  # as seconds, that is the year 5138
 _PLAIN_ID = re.compile(rf"[!-~]{{0,{ID_LIMIT}}}")
 
 
 class Unreadable(Exception):
-    """The body is not one JSON object; the message is a short reason."""
+    """The body, or an item of it, cannot be understood; the message is a short reason."""
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -36,18 +38,34 @@ _decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
 
 def read_object(body: bytes) -> dict[str, object]:
     """The JSON object that `body` is. Raises Unreadable."""
+    value = read_json(body)
+    if not isinstance(value, dict):
+        raise Unreadable("the body is not a JSON object")
+    return value
+
+
+def read_list(body: bytes) -> list[object]:
+    """The members of the JSON array that `body` is; of a bare object, that object alone. Raises Unreadable."""
+    value = read_json(body)
+    if isinstance(value, dict):
+        return [value]
+    if not isinstance(value, list):
+        raise Unreadable("the body is neither a JSON array nor a JSON object")
+    return value
+
+
+def read_json(body: bytes) -> object:
+    """The JSON value that `body` is; NaN and Infinity are no JSON. Raises Unreadable."""
     try:
         text = body.decode()
     except UnicodeDecodeError:
         raise Unreadable("the body is not UTF-8") from None
     try:
-        value = _decode(text)
+        value: object = _decode(text)
     except RecursionError:
         raise Unreadable("the body is nested too deeply") from None
     except ValueError:  # JSONDecodeError, NaN and Infinity, and numbers of thousands of digits
         raise Unreadable("the body is not JSON") from None
-    if not isinstance(value, dict):
-        raise Unreadable("the body is not a JSON object")
     return value
 
 
@@ -80,6 +98,12 @@ def event_id(candidates: Iterable[object], body: bytes) -> str:
     return f"body-{hashlib.sha256(body).hexdigest()[:32]}"
 
 
+def composite(*parts: object) -> str:
+    """An id made of `parts` where a provider gives none: the same parts make the same id, and no others do."""
+    text = json.dumps([one if isinstance(one, str) else comparable(one) for one in parts])
+    return f"composite-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
 def tag_value(value: object) -> str:
     """A tag of our own, as written; an empty text where it cannot be ours (an id that was cut names someone else)."""
     return value if isinstance(value, str) and len(value) <= TAG_LIMIT and not _UNFIT.search(value) else ""
@@ -96,6 +120,20 @@ def moment(value: object, received_at: datetime) -> datetime:
     except (ValueError, OverflowError):  # the years 1 and 9999 have no room for an offset
         return received_at
     return min(aware, received_at)
+
+
+def unix_moment(value: object, received_at: datetime) -> datetime:
+    """Seconds or, above 10^11, milliseconds since 1970 as UTC, a number or its text; else as `moment` would read it."""
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
+        return moment(value, received_at)
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return received_at
+    try:
+        number = float(value)
+        read = datetime.fromtimestamp(number / 1000 if number > _MILLISECONDS else number, UTC)
+    except (ValueError, OverflowError, OSError):
+        return received_at
+    return min(read, received_at)
 
 
 def _lines(value: object) -> Iterator[str]:

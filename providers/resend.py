@@ -8,90 +8,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
+from config.settings import Settings
 from core.addresses import Address
 from core.events import Event, Kind
-from providers import outcome, payload, resend_recipient, resend_samples
-from providers.base import Answers, Normalised, Request
-from providers.conditions import ABSENT, Condition, found
-from providers.rules import Classifier, Rule, Verdict
+from providers import outcome, payload, resend_recipient
+from providers.base import Answers, Normalised, Post, Request
+from providers.conditions import found
+from providers.entry import Entry, Fetch
+from providers.rules import Verdict
+from providers.samples import resend as samples
 from providers.standard_webhooks import SVIX, StandardWebhooks, id_header, message_id
-
-BOUNCED: dict[str, Condition] = {"type": "email.bounced"}
-PERMANENT: dict[str, Condition] = BOUNCED | {"data.bounce.type": "Permanent"}
-SUB_TYPE = "data.bounce.subType"
-
-RULES = (
-    Rule("resend.complained", Kind.COMPLAINT, {"type": "email.complained"}),
-    Rule("resend.permanent_no_mailbox", Kind.HARD_BOUNCE, PERMANENT | {SUB_TYPE: ("General", "NoEmail")}),
-    Rule(
-        "resend.permanent_on_suppression_list",
-        Kind.REJECTED,
-        PERMANENT | {SUB_TYPE: ("OnAccountSuppressionList", "OnTenantSuppressionList", "EmailValidationSuppressed")},
-        note="nothing was attempted, and the list entry may stem from a complaint or a manual add",
-    ),
-    Rule(
-        "resend.permanent_suppressed",
-        Kind.HARD_BOUNCE,
-        PERMANENT | {SUB_TYPE: "Suppressed"},
-        policy="resend_suppressed_is_hard",
-        otherwise=Kind.REJECTED,
-        note="listed because of recent hard bounces; off where only fresh attempts may delete",
-    ),
-    Rule(
-        "resend.permanent_not_the_mailbox",
-        Kind.SOFT_BOUNCE,
-        PERMANENT
-        | {
-            SUB_TYPE: (
-                "MailboxFull",
-                "MessageTooLarge",
-                "ContentRejected",
-                "AttachmentRejected",
-                "MessageRejected",
-                "Undetermined",
-            )
-        },
-        note="about this message or a full mailbox, not a dead address",
-    ),
-    Rule("resend.permanent_without_sub_type", Kind.HARD_BOUNCE, PERMANENT | {SUB_TYPE: ABSENT}),
-    Rule(
-        "resend.permanent_unknown_sub_type",
-        Kind.HARD_BOUNCE,
-        PERMANENT,
-        policy="resend_unknown_permanent_is_hard",
-        otherwise=Kind.SOFT_BOUNCE,
-        note="a sub-type nobody has documented: so far new ones were reasons of suppression, so the record is kept",
-    ),
-    Rule(
-        "resend.transient",
-        Kind.SOFT_BOUNCE,
-        BOUNCED | {"data.bounce.type": ("Transient", "Temporary")},
-        note="sent after the retries ran out; Temporary stands in the Python SDK only",
-    ),
-    Rule(
-        "resend.bounce_undetermined",
-        Kind.SOFT_BOUNCE,
-        BOUNCED,
-        note="Undetermined, an unknown type, or a payload of 2023 with a message only: never delete on these",
-    ),
-    Rule("resend.suppressed", Kind.REJECTED, {"type": "email.suppressed"}),
-    Rule(
-        "resend.suppression_added",
-        Kind.REJECTED,
-        {"type": "suppression.added"},
-        note="the echo of an earlier bounce or complaint, or a manual add",
-    ),
-    Rule("resend.failed", Kind.REJECTED, {"type": "email.failed"}),
-    Rule("resend.delivered", Kind.DELIVERED, {"type": "email.delivered"}),
-    Rule("resend.delivery_delayed", Kind.DEFERRED, {"type": "email.delivery_delayed"}),
-    Rule("resend.contact_unsubscribed", Kind.UNSUBSCRIBED, {"type": "contact.updated", "data.unsubscribed": True}),
-    Rule("resend.sent", Kind.ACCEPTED, {"type": "email.sent"}, note="Resend took the message over; never removes"),
-    Rule(
-        "resend.other",
-        Kind.OTHER,
-        note="scheduled, opened, clicked, received, contact.*, domain.*, and what is to come",
-    ),
-)
+from providers.tables.resend import TABLE
 
 # diagnosticCode is a list in the OpenAPI file and a text in the Python SDK.
 DETAILS = {
@@ -119,13 +46,11 @@ class Resend:
     ) -> None:
         self._scheme = StandardWebhooks(secrets, tolerance_s)
         self._keep_local_case = keep_local_case
-        self._classifier = Classifier(
-            RULES,
-            discriminator="type",
-            policies={
+        self._classifier = TABLE.ready(
+            {
                 "resend_suppressed_is_hard": suppressed_is_hard,
                 "resend_unknown_permanent_is_hard": unknown_permanent_is_hard,
-            },
+            }
         )
 
     def verify(self, request: Request) -> str:
@@ -148,13 +73,13 @@ class Resend:
         """See Provider.kept_headers: the id stands in no body."""
         return id_header(request.headers)
 
-    def sign(self, body: bytes, message_id: str, sent_at: datetime) -> dict[str, str]:
+    def sign(self, body: bytes, message_id: str, sent_at: datetime) -> Post:
         """See Provider.sign. Raises ValueError where `message_id` holds a blank, comma or dot."""
         return self._scheme.sign(body, message_id, sent_at, SVIX)
 
     def sample(self, kind: Kind, recipient: str, message_id: str, occurred_at: datetime) -> bytes:
         """See Provider.sample: Resend has an event of every kind."""
-        return json.dumps(resend_samples.sample(kind, recipient, message_id, occurred_at)).encode()
+        return json.dumps(samples.sample(kind, recipient, message_id, occurred_at)).encode()
 
     def _event(self, request: Request, body: dict[str, object], verdict: Verdict, recipient: Address) -> Event:
         tags = resend_recipient.own_tags(body)
@@ -174,3 +99,32 @@ class Resend:
             environment=tags["mailward_env"],
             detail=payload.detail(body, DETAILS),
         )
+
+
+def make(settings: Settings, _fetch: Fetch) -> Resend | None:
+    """Resend as `settings` say, or None without its secrets."""
+    if not settings.resend_webhook_secrets:
+        return None
+    return Resend(
+        settings.resend_webhook_secrets,
+        tolerance_s=settings.signature_tolerance_s,
+        keep_local_case=settings.keep_local_case,
+        suppressed_is_hard=settings.resend_suppressed_is_hard,
+        unknown_permanent_is_hard=settings.resend_unknown_permanent_is_hard,
+    )
+
+
+ENTRY = Entry(
+    title="Resend",
+    setting="RESEND_WEBHOOK_SECRETS",
+    proof="HMAC-SHA256 over id, time and body (Svix)",
+    make=make,
+    setup=(
+        "In Resend's dashboard, Webhooks, add `https://<your app>/webhooks/resend`.",
+        "Choose the events `email.bounced`, `email.complained`, `email.delivered`, `email.failed`, `email.suppressed`.",
+        "Copy the signing secret (`whsec_…`) into `RESEND_WEBHOOK_SECRETS`; during a rotation put both, new one first.",
+        "Send one recipient per message: Resend does not say which of several bounced, and such an event is parked.",
+        "Check: `mailward send-test-event --provider resend --kind delivered --to you@example.com` answers 200.",
+    ),
+    tables={"resend": TABLE},
+)

@@ -57,8 +57,20 @@ class _Line:
         return all(test(found(event, key)) for key, test in self.tests)
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The rules of one shape of event; `discriminator` is the key that nearly every rule names."""
+
+    rules: tuple[Rule, ...]
+    discriminator: str
+
+    def ready(self, policies: Mapping[str, bool] = NO_POLICIES) -> "Classifier":
+        """The table made ready under `policies` (name → on). Raises as Classifier does."""
+        return Classifier(self.rules, self.discriminator, policies)
+
+
 class Classifier:
-    """A table made ready; `discriminator` is the key that nearly every rule names, by which its lines are indexed."""
+    """A table made ready; its lines are indexed by the discriminator's value."""
 
     def __init__(self, rules: Sequence[Rule], discriminator: str, policies: Mapping[str, bool] = NO_POLICIES) -> None:
         """Raises ValueError where the last rule does not match everything, KeyError where a policy is not set."""

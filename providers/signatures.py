@@ -24,6 +24,7 @@ class Refusal(StrEnum):
     MALFORMED_TIMESTAMP = "malformed_timestamp"
     DUPLICATE_HEADERS = "duplicate_headers"
     BAD_SIGNATURE = "bad_signature"
+    BAD_CREDENTIALS = "bad_credentials"
     STALE = "stale"
     FROM_THE_FUTURE = "from_the_future"
 

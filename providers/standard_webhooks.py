@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from providers.base import ProofRefused, Request
+from providers.base import Post, ProofRefused, Request
 from providers.signatures import Keyring, Refusal
 
 SVIX = "svix"
@@ -56,17 +56,22 @@ class StandardWebhooks:
             raise ProofRefused(Refusal.FROM_THE_FUTURE)
         return matched
 
-    def sign(self, body: bytes, message_id: str, sent_at: datetime, prefix: str) -> dict[str, str]:
-        """The three headers, named `prefix`-*, that `verify` accepts. Raises ValueError for an id it would refuse."""
+    def sign(self, body: bytes, message_id: str, sent_at: datetime, prefix: str) -> Post:
+        """`body` with the three headers, named `prefix`-*, that `verify` accepts.
+
+        Raises ValueError for an id it would refuse.
+        """
         if not _ID.fullmatch(message_id):
             raise ValueError("the message id must be printable ASCII without blanks, commas and dots")
         timestamp = str(int(sent_at.timestamp()))
         signature = self._keyring.digest(_signed_bytes(message_id, timestamp, body)).decode()
-        return {
+        headers = {
             f"{prefix}-id": message_id,
             f"{prefix}-timestamp": timestamp,
             f"{prefix}-signature": f"v1,{signature}",
+            "content-type": "application/json",
         }
+        return Post(headers, body)
 
 
 def id_header(headers: Mapping[str, str]) -> dict[str, str]:

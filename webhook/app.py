@@ -12,6 +12,7 @@ from webhook.doors import Door
 # Every route is in here or demands a token; a test compares this with the URL map.
 PUBLIC = frozenset(
     {
+        "webhooks.probe",  # says only that a configured provider's door exists
         "webhooks.receive",  # proves itself: each provider's signature or credentials
         "health.livez",
         "health.readyz",

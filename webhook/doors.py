@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Any
 
 from flask import Blueprint, Response, request
+from werkzeug.exceptions import MethodNotAllowed, NotFound
 
 from webhook.endpoint import Answer, Endpoint
 
@@ -21,8 +22,17 @@ Door = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def route(endpoint: Endpoint) -> Blueprint:
-    """POST /webhooks/<name> as a Flask route."""
+    """POST /webhooks/<name> as a Flask route, and the methods with which some providers ask whether it is there."""
     blueprint = Blueprint("webhooks", __name__)
+
+    @blueprint.route("/webhooks/<name>", methods=["GET", "HEAD"])
+    def probe(name: str) -> Response:
+        provider = endpoint.providers.get(name)
+        if provider is None:
+            raise NotFound
+        if request.method not in provider.answers.probes:
+            raise MethodNotAllowed(["POST", *sorted(provider.answers.probes)])
+        return Response(status=200)
 
     @blueprint.post("/webhooks/<name>")
     def receive(name: str) -> Response:

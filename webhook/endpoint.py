@@ -26,6 +26,8 @@ from core.parked import Parked, ParkedReason
 from core.telemetry import Counters, Series
 from core.topology import Topology
 from providers.base import Normalised, ProofRefused, ProofUnavailable, Provider, Request
+from providers.entry import Fetch
+from providers.fetching import https_get
 from webhook.body import CutOff, TooLarge, read_body
 
 UNKNOWN = "unknown"  # counters never take a provider's name from the URL, which is anybody's to write
@@ -59,11 +61,13 @@ class Endpoint:
         topology: Topology,
         counters: Counters,
         clock: Callable[[], datetime],
+        fetch: Fetch = https_get,
     ) -> None:
-        """`providers` are the configured ones by name; `missing` says what a provider that is not among them lacks."""
+        """`providers` are the configured ones by name; `missing` says what a provider that is not among them lacks;
+        `fetch` confirms a subscription whose proof has been checked."""
         self.providers, self._missing = providers, missing
         self._publisher, self._topology = publisher, topology
-        self._counters, self._clock = counters, clock
+        self._counters, self._clock, self._fetch = counters, clock, fetch
 
     def answer(self, name: str, environ: Mapping[str, Any]) -> Answer:
         """Take one webhook request of provider `name`, a WSGI environment. Never raises."""
@@ -80,6 +84,8 @@ class Endpoint:
         received = Request(_headers(environ), body, self._clock())
         secret = provider.verify(received)
         said = provider.normalise(received)
+        if said.confirm_url:
+            self._fetch(said.confirm_url)
         messages = self._messages(provider, received, said)
         self._publisher.publish(messages, provider.answers.deadline_s - (time.monotonic() - started))
         return self._accepted(provider.name, secret, said)

@@ -11,7 +11,7 @@ TIMEOUT_S = 15.0  # Resend gives up after that long
 
 
 class Poster:
-    """Posts JSON to `url`, one at a time."""
+    """Posts to `url`, one at a time."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -19,7 +19,7 @@ class Poster:
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if self._tls else 80)
         path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
-        self._head = f"POST {path} HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Type: application/json\r\n"
+        self._head = f"POST {path} HTTP/1.1\r\nHost: {parts.netloc}\r\n"
         self._connection: socket.socket | None = None
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> int:

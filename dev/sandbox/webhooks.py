@@ -135,7 +135,7 @@ class Courier:
     def _deliver(self, poster: Poster, signer: Resend, webhook: Webhook) -> None:
         generation = self._generation
         body = webhook.body()
-        status = poster.post(body, signer.sign(body, webhook.id, utc_now()))
+        status = poster.post(body, signer.sign(body, webhook.id, utc_now()).headers)
         if generation != self._generation:
             return
         if status == 200:

@@ -45,7 +45,7 @@ def client(rabbitmq: RabbitMQ, topology: Topology, configured: dict[str, Provide
 
 
 def signed(provider: Provider, body: bytes, sent_at: datetime | None = None) -> dict[str, str]:
-    return provider.sign(body, f"msg_{uuid.uuid4().hex}", sent_at or clock.utc_now())
+    return dict(provider.sign(body, f"msg_{uuid.uuid4().hex}", sent_at or clock.utc_now()).headers)
 
 
 def post(client: FlaskClient, provider: Provider, body: bytes, headers: dict[str, str] | None = None) -> TestResponse:

@@ -84,5 +84,5 @@ def serving(environ: Mapping[str, str], directory: Path, *options: str) -> Itera
 def signed(number: int, message_id: str = "") -> tuple[bytes, dict[str, str]]:
     """Body and headers of a complaint of reader<number>@example.com."""
     body = RESEND.sample(Kind.COMPLAINT, f"reader{number}@example.com", f"mail-{number}", START)
-    headers = RESEND.sign(body, message_id or f"msg_{uuid.uuid4().hex}", clock.utc_now())
-    return body, headers | {"content-type": "application/json"}
+    signed = RESEND.sign(body, message_id or f"msg_{uuid.uuid4().hex}", clock.utc_now())
+    return signed.body, dict(signed.headers)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from config.provider_settings import ProviderSettings
 from config.settings import Settings, SettingsError, load, masked
 
 ROOT = Path(__file__).parents[2]
@@ -162,11 +163,15 @@ def test_masked_settings_show_no_secret_and_every_name() -> None:
             "ALERT_WEBHOOK_URL": "https://hooks.example.com/services/path-word",
             "RESEND_WEBHOOK_SECRETS": "whsec_cmVzZW5kLXdvcmQtcmVzZW5kLXdvcmQ=",
             "CLOUDFLARE_WEBHOOK_SECRETS": "whsec_Y2xvdWQtd29yZC1jbG91ZC13b3Jk",
+            "CLOUDFLARE_API_TOKEN": "cloudflare-word",
+            "MAILGUN_SIGNING_KEYS": "mailgun-word",
+            "POSTMARK_WEBHOOK_CREDENTIALS": "postmark:a-long-enough-word",
         }
     )
 
     shown = masked(settings)
 
-    assert set(shown) == {one.name for one in fields(Settings)}
+    names = {one.name for one in (*fields(Settings), *fields(ProviderSettings))}
+    assert set(shown) == names - {"providers"}
     assert not re.search("word|whsec|Y2xvd|cmVzZ", str(shown))
     assert "a.example.com" in str(shown)

@@ -10,7 +10,7 @@ from core.addresses import NotAnAddress, normalise
 from core.events import Event, Kind
 from core.parked import Parked, ParkedReason
 from ops.letters import Letter, read_letter
-from providers.base import Answers, Normalised, ParkedItem, Request
+from providers.base import Answers, Normalised, ParkedItem, Post, Request
 
 NOON = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 
@@ -78,7 +78,7 @@ class WordsProvider:
     def kept_headers(self, request: Request) -> dict[str, str]:
         raise NotImplementedError
 
-    def sign(self, body: bytes, message_id: str, sent_at: datetime) -> dict[str, str]:
+    def sign(self, body: bytes, message_id: str, sent_at: datetime) -> Post:
         raise NotImplementedError
 
     def sample(self, kind: Kind, recipient: str, message_id: str, occurred_at: datetime) -> bytes:

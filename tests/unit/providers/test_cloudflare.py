@@ -26,7 +26,9 @@ RECORDED = {
 
 
 class TestSecurity(SecurityCases):
+    name = "cloudflare"
     signature_header = "webhook-signature"
+    kinds_never_told = frozenset({Kind.ACCEPTED, Kind.UNSUBSCRIBED, Kind.OTHER})
 
     def make(self, *secrets: str) -> Cloudflare:
         return Cloudflare(secrets, tolerance_s=300, account_id="account-1", domains=("mail.example.org",))

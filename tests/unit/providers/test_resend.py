@@ -49,6 +49,7 @@ RECORDED = {
 
 
 class TestSecurity(SecurityCases):
+    name = "resend"
     signature_header = "svix-signature"
 
     def make(self, *secrets: str) -> Resend:

@@ -11,7 +11,7 @@ from core.events import Event, Kind
 from core.messages import Outgoing
 from core.telemetry import Counters
 from core.topology import Topology
-from providers.base import Answers, Normalised, Request
+from providers.base import Answers, Normalised, Post, Request
 from webhook import doors
 from webhook.app import create_app
 from webhook.endpoint import Endpoint
@@ -51,8 +51,8 @@ class FakeProvider:
     def kept_headers(self, request: Request) -> dict[str, str]:
         return {"fake-id": request.headers.get("fake-id", "")}
 
-    def sign(self, body: bytes, message_id: str, sent_at: datetime) -> dict[str, str]:
-        return {}
+    def sign(self, body: bytes, message_id: str, sent_at: datetime) -> Post:
+        return Post({}, body)
 
     def sample(self, kind: Kind, recipient: str, message_id: str, occurred_at: datetime) -> bytes:
         return b"{}"

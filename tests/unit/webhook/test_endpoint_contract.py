@@ -198,7 +198,7 @@ def test_a_bug_in_a_provider_module_is_busy_and_logged_never_500(
 def test_405_for_every_other_method(client: FlaskClient, publisher: RecordingPublisher, method: str) -> None:
     answer = client.open("/webhooks/fake", method=method)
 
-    assert (answer.status_code, "POST" in answer.allow, "GET" in answer.allow) == (405, True, False)
+    assert (answer.status_code, "POST" in answer.allow) == (405, True)
     assert publisher.published == []
 
 

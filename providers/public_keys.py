@@ -1,0 +1,61 @@
+"""Public-key signatures over bytes: RSA (PKCS #1 v1.5) and ECDSA, with keys as the providers print them.
+
+The private half is the provider's, so only a key pair of our own, made for tests, can sign.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+
+from providers.signatures import decode_base64
+
+PublicKey: TypeAlias = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
+PrivateKey: TypeAlias = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+
+
+def read_key(text: str) -> PublicKey:
+    """The public key that `text` is: base64 of a DER SubjectPublicKeyInfo, with or without PEM lines around it.
+
+    Raises ValueError, in words for an operator.
+    """
+    der = decode_base64(re.sub(r"-----[A-Z ]+-----|\\n|\s", "", text))
+    try:
+        key = serialization.load_der_public_key(der or b"")
+    except (ValueError, TypeError):
+        raise ValueError("holds a key that is not the base64 of a public key") from None
+    if not isinstance(key, rsa.RSAPublicKey | ec.EllipticCurvePublicKey):
+        raise ValueError("holds a key that is neither RSA nor ECDSA")
+    return key
+
+
+def is_signed(key: PublicKey, content: bytes, signature: bytes, algorithm: hashes.HashAlgorithm) -> bool:
+    """Whether `signature` (DER for ECDSA) is that of `content` under `key`. Never raises, whatever the bytes."""
+    try:
+        if isinstance(key, rsa.RSAPublicKey):
+            key.verify(signature, content, padding.PKCS1v15(), algorithm)
+        else:
+            key.verify(signature, content, ec.ECDSA(algorithm))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def matching(
+    keys: Sequence[PublicKey], content: bytes, signature: bytes, algorithm: hashes.HashAlgorithm
+) -> str | None:
+    """Which of `keys` the signature belongs to ("1 of 2"), or None."""
+    for number, key in enumerate(keys, start=1):
+        if is_signed(key, content, signature, algorithm):
+            return f"{number} of {len(keys)}"
+    return None
+
+
+def signed(key: PrivateKey, content: bytes, algorithm: hashes.HashAlgorithm) -> bytes:
+    """The signature of `content` that `is_signed` accepts under the public half of `key`."""
+    if isinstance(key, rsa.RSAPrivateKey):
+        return key.sign(content, padding.PKCS1v15(), algorithm)
+    return key.sign(content, ec.ECDSA(algorithm))
