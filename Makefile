@@ -7,7 +7,7 @@ LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-h
 check = @printf '== %s\n' '$(1)'; $(2) || { printf '\n%s failed. Again, alone: %s\n' '$(1)' '$(2)' >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test lint types lock bench-sync bench-ingest bench-ledger incident chaos clean
+.PHONY: help run demo test lint types lock docs bench-sync bench-ingest bench-ledger incident chaos clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,10 @@ lock: ## write exact versions and hashes to requirements*.txt (needs uv; FLAGS=-
 	@command -v $(UV) >/dev/null || { echo 'make lock needs uv: pipx install uv, or make lock UV=/path/to/uv' >&2; exit 1; }
 	@$(LOCK) $(FLAGS) pyproject.toml --output-file requirements.txt
 	@$(LOCK) $(FLAGS) --group dev pyproject.toml --output-file requirements-dev.txt
+
+docs: ## write into docs/providers.md what the registry of providers says
+	@bash dev/setup.sh python
+	@$(PYTHON) -m dev.provider_docs
 
 bench-sync: ## events applied per second, beside peers
 	@bash dev/setup.sh

@@ -83,8 +83,21 @@ def load(environ: Mapping[str, str]) -> Settings:
         port=env.read("PORT", parsers.integer(1, 65_535), "8000"),
         web_concurrency=env.read("WEB_CONCURRENCY", parsers.integer(1, 64), "2"),
     )
+    _check_pulling(env, settings)
     env.raise_faults()
     return settings
+
+
+def _check_pulling(env: Reader, settings: Settings) -> None:
+    """The account id alone is none of pulling: it also says whose posted events are believed."""
+    needed = {
+        "CLOUDFLARE_API_TOKEN": settings.providers.cloudflare_api_token,
+        "CLOUDFLARE_QUEUE_ID": settings.providers.cloudflare_queue_id,
+        "CLOUDFLARE_ACCOUNT_ID": settings.cloudflare_account_id,
+    }
+    missing = [name for name, value in needed.items() if value == ""]
+    if missing and (settings.providers.cloudflare_api_token or settings.providers.cloudflare_queue_id):
+        env.fault(f"{' and '.join(missing)} must be set too: a queue is pulled with all of {', '.join(needed)}")
 
 
 def masked(settings: Settings) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """Apply a batch of events: journal what is to go, delete it, mark it applied. Everything or an exception.
 
-Two trips to Redis and two SQL transactions for a whole batch, however many events it holds.
+Two trips to Redis and two SQL transactions for a whole batch, however many events it holds; one transaction more where
+events carry a proof that is good for one event only.
 """
 
 from collections import Counter
@@ -9,7 +10,7 @@ from datetime import datetime
 
 from sqlalchemy import Engine, text
 
-from core import counts, journal, wire
+from core import counts, journal, single_use, wire
 from core.decide import Outcome, decide
 from core.errors import Transient
 from core.events import Event
@@ -49,7 +50,11 @@ class EventWork:
             connection.execute(text("SELECT 1"))
 
     def apply(self, events: Sequence[Event]) -> dict[str, int]:
-        """Make every event true and durable; returns how many came to which outcome."""
+        """Make every event true and durable; returns how many came to which outcome.
+
+        Raises Permanent before anything else happens where an event shows the proof of another.
+        """
+        single_use.claim(self._engine, events, self._clock())
         tally: Tally = Counter()
         removing: dict[tuple[str, str], Event] = {}
         for event in events:

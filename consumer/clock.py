@@ -12,7 +12,7 @@ from config.settings import Settings
 from consumer.alerting import Alerting
 from consumer.monitor import Monitor
 from consumer.stopping import Stopping
-from core import database, heartbeats
+from core import database, heartbeats, single_use
 from core.alert_delivery import Channel
 from core.clock import utc_now
 from core.errors import MailwardError
@@ -55,6 +55,7 @@ def run_clock(settings: Settings, stopping: Stopping) -> None:
             return
         with engine.begin() as connection:
             heartbeats.forget_old(connection)
+            single_use.forget_old(connection, utc_now())
         monitor.look(utc_now())
 
     # Two threads: whatever an alert channel or a broker does to the monitor, the sweeper goes on.

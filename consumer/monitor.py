@@ -20,13 +20,17 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Monitor:
-    """Watches queues, processes, campaigns and counters; `up_since` is when it began to."""
+    """Watches queues, processes, campaigns and counters; `up_since` is when it began to.
+
+    `pulls` says that the settings name a queue of Cloudflare, and so that a process must run which pulls it.
+    """
 
     engine: Engine
     amqp_url: str
     topology: Topology
     alerting: Alerting
     up_since: datetime
+    pulls: bool = False
     _depths: dict[str, int] = field(default_factory=dict)
 
     def look(self, now: datetime) -> int:
@@ -35,7 +39,7 @@ class Monitor:
         with database.reading(self.engine) as connection:
             found = [
                 *readings.of_queues(connection, looks, self.topology, now),
-                *readings.of_processes(connection, self.up_since, now),
+                *readings.of_processes(connection, self.up_since, now, self.pulls),
                 *readings.of_campaigns(connection, now),
                 *readings.of_counters(connection, now),
             ]

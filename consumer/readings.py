@@ -52,10 +52,11 @@ def of_queues(
         yield Reading(alerts.OLD_DEAD_LETTER, work.dead_letters, age)
 
 
-def of_processes(connection: Connection, up_since: datetime, now: datetime) -> Iterator[Reading]:
-    """How long the consumers have been silent; `up_since` is when we began to listen."""
+def of_processes(connection: Connection, up_since: datetime, now: datetime, pulls: bool = False) -> Iterator[Reading]:
+    """How long the consumers have been silent; `up_since` is when we began to listen, `pulls` as in Monitor."""
     newest = heartbeats.newest(heartbeats.beats(connection))
     expected = ["events"] + (["sends"] if connection.execute(_SENDING).scalar_one() else [])
+    expected += ["cloudflare"] if pulls else []
     for process in expected:
         rule = alerts.CONSUMER_MISSING
         silent_s = (now - newest.get(process, up_since)) / timedelta(seconds=1)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from config.settings import Settings
 from consumer.apply_events import EventWork
 from consumer.clock import run_clock
+from consumer.cloudflare import run_cloudflare
 from consumer.intake import Intake
 from consumer.loop import Loop
 from consumer.sends import run_sends
@@ -51,7 +52,12 @@ def run_all(settings: Settings, stopping: Stopping) -> None:
         thread.join()
 
 
-PROCESSES: Mapping[str, Run] = {"events": run_events, "sends": run_sends, "clock": run_clock}
+PROCESSES: Mapping[str, Run] = {
+    "events": run_events,
+    "sends": run_sends,
+    "clock": run_clock,
+    "cloudflare": run_cloudflare,
+}
 WORKERS: Mapping[str, Run] = {**PROCESSES, "all": run_all}
 
 

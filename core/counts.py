@@ -1,14 +1,23 @@
 """Counters in SQL: every process adds its own, screens and alerts read the sum."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from core.tables import counts, to_us
+from core.tables import counts, from_us, to_us
 
 MINUTE_US = 60_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """`n` altogether; the newest were written down in the minute that begins with `last`."""
+
+    last: datetime
+    n: int
 
 
 def add(connection: Connection, increments: Mapping[tuple[str, str, str], int], now: datetime) -> None:
@@ -39,3 +48,18 @@ def totals(connection: Connection, since: datetime | None = None) -> dict[tuple[
     if since is not None:
         query = query.where(counts.c.minute >= to_us(since) // MINUTE_US)
     return {(name, provider, label): int(n) for name, provider, label, n in connection.execute(query)}
+
+
+def seen(connection: Connection, names: Collection[str], since: datetime) -> dict[tuple[str, str, str], Seen]:
+    """When each counter of the series `names` was last added to, from the minute of `since` on.
+
+    Known to the minute in which a process wrote, which is some seconds after what it counted, or longer where SQL was
+    away.
+    """
+    key = (counts.c.name, counts.c.provider, counts.c.label)
+    query = select(*key, func.max(counts.c.minute), func.sum(counts.c.n)).group_by(*key)
+    query = query.where(counts.c.minute >= to_us(since) // MINUTE_US, counts.c.name.in_(names))
+    return {
+        (name, provider, label): Seen(from_us(minute * MINUTE_US), int(n))
+        for name, provider, label, minute, n in connection.execute(query)
+    }

@@ -84,8 +84,11 @@ def readmit(engine: Engine, consents: Sequence[tuple[str, datetime]]) -> None:
 
     For records that cannot carry `eligible_since` themselves; events not newer than the moment are stale from now on.
     """
-    with engine.begin() as connection:
-        connection.execute(_READMIT, [{"of": address, "moment": to_us(moment)} for address, moment in consents])
+    # No event names an address with a zero byte in it, and PostgreSQL would not even look for one.
+    rows = [{"of": address, "moment": to_us(moment)} for address, moment in consents if "\0" not in address]
+    if rows:
+        with engine.begin() as connection:
+            connection.execute(_READMIT, rows)
 
 
 def _latest(removals: Sequence[Judgement]) -> datetime | None:

@@ -88,6 +88,23 @@ counts = Table(
     Column("n", BigInteger, nullable=False),
 )
 
+# Which event showed a proof that is good for one event only (Event.single_use): whatever else shows it is not believed.
+proof_token = Table(
+    "proof_token",
+    metadata,
+    Column("token", Text, primary_key=True),
+    Column("event_id", Text, nullable=False, comment="the first event that showed it"),
+    Column("content", Text, nullable=False, comment="digest of what that event says"),
+    Column("first_seen", BigInteger, nullable=False),
+    Column("reused_at", BigInteger, comment="when another event showed it; such a row is kept for good"),
+)
+Index(
+    "ix_proof_token_first_seen",
+    proof_token.c.first_seen,
+    sqlite_where=proof_token.c.reused_at.is_(None),
+    postgresql_where=proof_token.c.reused_at.is_(None),
+)
+
 
 def to_us(moment: datetime) -> int:
     """Aware `moment` as microseconds since the epoch."""

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+UNKNOWN_PROVIDER = "unknown"  # counters never take a provider's name from a URL, which is anybody's to write
+
 # A quoted local part, or words that ' and = may join (o'neill, VERP). Linear in the text: nothing is tried from inside
 # a word, or taken back.
 _WORD = r"""[^\s<>"'(),;:=\[\]@]"""
@@ -24,6 +26,7 @@ class Series(StrEnum):
     ACCEPTED = "accepted"  # recipient events and parked items confirmed to a 200, by kind
     COUNTED = "counted"  # items of kinds that nobody acts on, by kind
     PARKED = "parked"  # items parked
+    SECRET = "secret"  # noqa: S105 - requests accepted, by which secret proved them ("1 of 2")
     REFUSED = "refused"  # requests refused, by reason
     BUSY = "busy"  # requests answered busy, by reason
     OUTCOME = "outcome"  # events handled by the consumer, by outcome

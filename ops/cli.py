@@ -11,11 +11,13 @@ import click
 from config.settings import SettingsError, load
 from ops.campaign_commands import campaign
 from ops.check import check
+from ops.classify import classify
 from ops.context import Context
 from ops.dlq_commands import dlq
 from ops.faults import FAULTS, explain
 from ops.ledger_commands import ledger
 from ops.migrate import migrate
+from ops.provider_list import providers
 from ops.recipient_commands import recipients
 from ops.send_event import send_test_event
 from ops.status import status
@@ -65,7 +67,9 @@ def cli() -> None:
     logging.basicConfig(level=logging.CRITICAL, stream=sys.stderr)
 
 
-for command in (migrate, check, status, watch, send_test_event, recipients, campaign, dlq, ledger):
+for command in (
+    migrate, check, status, watch, providers, classify, send_test_event, recipients, campaign, dlq, ledger
+):  # fmt: skip
     cli.add_command(command)
 
 

@@ -64,6 +64,7 @@ class Resolve:
                 event_id=f"{item.unaddressed.event_id}:{address.normal}",
                 recipient=address.normal,
                 recipient_verbatim=address.verbatim,
+                single_use="",  # the operator vouches for it; and one proof could not serve several events
             )
             for address in self.recipients
         )

@@ -48,11 +48,21 @@ class ParkedItem:
 
 
 @dataclass(frozen=True, slots=True)
+class CountedItem:
+    """An item that is only counted, and the rule that said so; `index` as that of a ParkedItem."""
+
+    index: int
+    kind: Kind
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
 class Normalised:
     """What a verified body says: events to queue, items to park, and how many items of which kind are only counted.
 
     `indexes` has, for each event in order, the index of the item it comes from; a provider whose bodies are one item
     leaves it empty. `confirm_url` is an address that the provider wants called once, to prove that we want its posts.
+    `counted_items` are those of `counted` one by one, for people who ask why (`mailward classify`).
     """
 
     events: tuple[Event, ...] = ()
@@ -60,6 +70,7 @@ class Normalised:
     counted: Mapping[Kind, int] = field(default_factory=dict)
     indexes: tuple[int, ...] = ()
     confirm_url: str = ""
+    counted_items: tuple[CountedItem, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,10 @@ class HmacBody:
         raise ProofRefused(Refusal.BAD_SIGNATURE)
 
     def sign(self, body: bytes, message_id: str, sent_at: datetime) -> Post:
-        """See Scheme.sign."""
-        content = next(iter(self._contents(body)))
+        """See Scheme.sign: for the first of the contents. Raises ValueError where there is none for `body`."""
+        content = next(iter(self._contents(body)), None)
+        if content is None:
+            raise ValueError("the provider posts no such body, so there is nothing to sign")
         signature = self._digest(self._keys[0], content).decode()
         return Post({self._header: signature, "content-type": self._content_type}, body)
 

@@ -70,6 +70,8 @@ def _outcomes(
 
 
 def _address(written: object, keep_local_case: bool) -> Address:
+    if isinstance(written, list):
+        raise NotAnAddress("several addresses" if len(written) > 1 else "a list instead of an address")
     if not isinstance(written, str):
         raise NotAnAddress("there is no address" if written is None else "the address is not a text")
     return normalise(written, keep_local_case=keep_local_case)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from core.addresses import Address, NotAnAddress
 from core.events import QUEUED, REMOVING, Event, Kind
-from providers.base import Normalised, ParkedItem
+from providers.base import CountedItem, Normalised, ParkedItem
 from providers.rules import Verdict
 
 WHOLE_BODY = -1
@@ -18,6 +18,12 @@ def parked(index: int, reason: str) -> Normalised:
     return Normalised(parked=(ParkedItem(index, reason),))
 
 
+def counted(index: int, verdict: Verdict) -> Normalised:
+    """Nothing but one counted item."""
+    item = CountedItem(index, verdict.kind, verdict.rule)
+    return Normalised(counted={verdict.kind: 1}, counted_items=(item,))
+
+
 def about_one(
     verdict: Verdict, recipient: Callable[[], Address], event: Callable[[Address], Event], index: int = FIRST_ITEM
 ) -> Normalised:
@@ -27,14 +33,14 @@ def about_one(
     `index` is that of the item in its body.
     """
     if verdict.kind not in QUEUED:
-        return Normalised(counted={verdict.kind: 1})
+        return counted(index, verdict)
     try:
         address = recipient()
     except NotAnAddress as error:
         if verdict.kind in REMOVING:
             reason = f"{verdict.kind} without a single recipient: {error}"
             return Normalised(parked=(ParkedItem(index, reason, unaddressed=event(NOBODY)),))
-        return Normalised(counted={verdict.kind: 1})
+        return counted(index, verdict)
     return Normalised(events=(event(address),))
 
 
@@ -43,10 +49,14 @@ def merged(parts: Iterable[tuple[int, Normalised]]) -> Normalised:
     events: list[Event] = []
     indexes: list[int] = []
     parked_items: list[ParkedItem] = []
-    counted: Counter[Kind] = Counter()
+    counted_items: list[CountedItem] = []
+    counted_kinds: Counter[Kind] = Counter()
     for index, part in parts:
         events.extend(part.events)
         indexes.extend([index] * len(part.events))
         parked_items.extend(part.parked)
-        counted.update(part.counted)
-    return Normalised(tuple(events), tuple(parked_items), dict(counted), tuple(indexes))
+        counted_items.extend(part.counted_items)
+        counted_kinds.update(part.counted)
+    return Normalised(
+        tuple(events), tuple(parked_items), dict(counted_kinds), tuple(indexes), counted_items=tuple(counted_items)
+    )

@@ -69,11 +69,20 @@ def read_json(body: bytes) -> object:
     return value
 
 
+def object_in(value: object) -> dict[str, object]:
+    """The JSON object that `value` is, or is the text of (metadata often are); an empty one where it is neither."""
+    try:
+        inner = read_json(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else value
+    except Unreadable:
+        return {}
+    return inner if isinstance(inner, dict) else {}
+
+
 def detail(body: Mapping[str, object], fields: Mapping[str, Sequence[str]]) -> str:
-    """What the `fields` (path of an object → names in it) of `body` say, as one bounded line for people."""
+    """What the `fields` (path of an object → names in it; no path: `body`) say, as one bounded line for people."""
     lines: list[str] = []
     for path, names in fields.items():
-        group = found(body, path)
+        group = found(body, path) if path else body
         if isinstance(group, dict):
             lines.extend(line for name in names for line in _lines(group.get(name)))
     return "; ".join(lines)[:DETAIL_LIMIT]

@@ -5,9 +5,10 @@ The private half is the provider's, so only a key pair of our own, made for test
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TypeAlias
 
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
@@ -29,6 +30,25 @@ def read_key(text: str) -> PublicKey:
         raise ValueError("holds a key that is not the base64 of a public key") from None
     if not isinstance(key, rsa.RSAPublicKey | ec.EllipticCurvePublicKey):
         raise ValueError("holds a key that is neither RSA nor ECDSA")
+    return key
+
+
+def read_private_key(path: str) -> PrivateKey:
+    """The RSA or ECDSA private key in the PEM file at `path`, which has no password. Raises ValueError, in words for an
+    operator."""
+    if not path:
+        raise ValueError(
+            "the provider alone holds the key that signs its posts; for test posts make a pair, put its public half "
+            "among the provider's keys and the path of the private one into TEST_PRIVATE_KEY"
+        )
+    try:
+        key = serialization.load_pem_private_key(Path(path).read_bytes(), password=None)
+    except OSError as error:
+        raise ValueError(f"TEST_PRIVATE_KEY names a file that cannot be read: {error.strerror}") from None
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise ValueError("TEST_PRIVATE_KEY names a file that is not a private key as PEM without password") from None
+    if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey):
+        raise ValueError("TEST_PRIVATE_KEY names a key that is neither RSA nor ECDSA")
     return key
 
 

@@ -16,6 +16,7 @@ PUBLIC = frozenset(
         "webhooks.receive",  # proves itself: each provider's signature or credentials
         "health.livez",
         "health.readyz",
+        "openapi.serve",  # what is in it, the source says too
     }
 )
 
@@ -37,6 +38,7 @@ class _Application(Flask):
 def create_app(blueprints: Iterable[Blueprint], shortcuts: Mapping[str, Door] | None = None) -> Flask:
     """An application of `blueprints`, and of `shortcuts` from path to WSGI application; nothing connects here."""
     app = _Application(shortcuts or {})
+    app.url_map.merge_slashes = False  # an address with two slashes is another than the one with one
     for blueprint in blueprints:
         app.register_blueprint(blueprint)
     app.register_error_handler(HTTPException, _say_no)

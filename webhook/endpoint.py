@@ -13,24 +13,21 @@ duplicates: a lost duplicate is a lost event, and the effect is idempotent.
 
 import logging
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from core import parked, wire
+from core.attempt import Attempt
 from core.errors import Outage
 from core.messages import Outgoing
-from core.parked import Parked, ParkedReason
-from core.telemetry import Counters, Series
+from core.telemetry import UNKNOWN_PROVIDER, Counters, Series
 from core.topology import Topology
+from providers import outgoing
 from providers.base import Normalised, ProofRefused, ProofUnavailable, Provider, Request
 from providers.entry import Fetch
 from providers.fetching import https_get
 from webhook.body import CutOff, TooLarge, read_body
-
-UNKNOWN = "unknown"  # counters never take a provider's name from the URL, which is anybody's to write
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +71,7 @@ class Endpoint:
         provider = self.providers.get(name)
         if provider is None:
             return self._unknown(name)
-        with _Attempt(lambda error: self._failed(provider, error)) as attempt:
+        with Attempt(lambda error: self._failed(provider, error)) as attempt:
             attempt.answer = self._take(provider, environ)
         return attempt.answer
 
@@ -86,33 +83,19 @@ class Endpoint:
         said = provider.normalise(received)
         if said.confirm_url:
             self._fetch(said.confirm_url)
-        messages = self._messages(provider, received, said)
+        messages = outgoing.messages(self._topology, provider, received, said)
         self._publisher.publish(messages, provider.answers.deadline_s - (time.monotonic() - started))
         return self._accepted(provider.name, secret, said)
 
-    def _messages(self, provider: Provider, received: Request, said: Normalised) -> list[Outgoing]:
-        exchange, work = self._topology.work_exchange, self._topology.events
-        messages = [Outgoing(exchange, work.name, wire.encode(event), event.event_id) for event in said.events]
-        if said.parked:
-            items = tuple(ParkedReason(item.index, item.reason) for item in said.parked)
-            letter = Parked(provider.name, provider.kept_headers(received), received.body, received.received_at, items)
-            messages.append(Outgoing(exchange, work.parked, parked.encode(letter), f"parked:{uuid.uuid4().hex}"))
-        return messages
-
     def _accepted(self, name: str, secret: str, said: Normalised) -> Answer:
-        for event in said.events:
-            self._counters.add(Series.ACCEPTED, name, event.kind)
-        if said.parked:
-            self._counters.add(Series.ACCEPTED, name, "parked", len(said.parked))
-            self._counters.add(Series.PARKED, name, "", len(said.parked))
-        for kind, n in said.counted.items():
-            self._counters.add(Series.COUNTED, name, kind, n)
+        outgoing.count(self._counters, name, said)
+        self._counters.add(Series.SECRET, name, secret)
         counts = {"queued": len(said.events), "parked": len(said.parked), "counted": sum(said.counted.values())}
         logger.info("webhook", extra={"provider": name, "outcome": "accepted", "secret": secret, **counts})
         return Answer(200, counts)
 
     def _unknown(self, name: str) -> Answer:
-        self._counters.add(Series.REFUSED, UNKNOWN, "unknown_provider")
+        self._counters.add(Series.REFUSED, UNKNOWN_PROVIDER, "unknown_provider")
         extra = {"provider": name[:40], "outcome": "refused", "reason": "unknown_provider"}
         logger.warning("webhook", extra=extra | {"missing": self._missing(name)})
         return Answer(404, {"error": "no such provider"})
@@ -143,24 +126,6 @@ class Endpoint:
         extra = {"provider": provider.name, "outcome": "busy", "reason": reason, "text": text}
         logger.warning("webhook", extra=extra)
         return Answer(provider.answers.busy_status, {"error": "busy"}, try_again=True)
-
-
-class _Attempt:
-    """A block that always ends with an answer: its own, or what `failed` makes of the exception that ended it."""
-
-    answer: Answer
-
-    def __init__(self, failed: Callable[[Exception], Answer]) -> None:
-        self._failed = failed
-
-    def __enter__(self) -> "_Attempt":
-        return self
-
-    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
-        if isinstance(error, Exception):
-            self.answer = self._failed(error)
-            return True
-        return False  # what ends a process or a greenlet is not ours to answer
 
 
 def _headers(environ: Mapping[str, Any]) -> dict[str, str]:

@@ -7,12 +7,34 @@ from collections.abc import Callable, Mapping
 import redis
 import sqlalchemy
 from flask import Blueprint, Response, jsonify
+from marshmallow import Schema, fields
 
 from core.errors import Outage
+from webhook.operation import Meaning, describe
 
 BOUND_S = 2.0  # for the broker, and for all stores together; whoever asks gives up a little later
 
 Check = Callable[[], str]
+
+
+class LiveSchema(Schema):
+    """GET /livez."""
+
+    status = fields.String(required=True)
+
+
+class ReadySchema(LiveSchema):
+    """GET /readyz: "ok" or a few words, of each service."""
+
+    broker = fields.String(required=True)
+    redis = fields.String()
+    database = fields.String()
+
+
+_READY = {
+    200: Meaning("The broker answers; the stores may not.", ReadySchema),
+    503: Meaning("The broker does not answer.", ReadySchema),
+}
 
 
 def blueprint(broker: Check, stores: Mapping[str, Check]) -> Blueprint:
@@ -20,10 +42,12 @@ def blueprint(broker: Check, stores: Mapping[str, Check]) -> Blueprint:
     routes = Blueprint("health", __name__)
 
     @routes.get("/livez")
+    @describe("Whether this process runs", {200: Meaning("It does.", LiveSchema)})
     def livez() -> Response:
         return jsonify(status="ok")
 
     @routes.get("/readyz")
+    @describe("Whether it can take webhooks, which needs the broker and nothing else", _READY)
     def readyz() -> tuple[Response, int]:
         said = _within({"broker": broker, **stores}, BOUND_S + 0.5)
         ready = said["broker"] == "ok"

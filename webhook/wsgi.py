@@ -3,7 +3,8 @@
 import os
 from functools import cache
 
-from flask import Flask
+from flask import Blueprint, Flask
+from sqlalchemy import Engine
 
 from config import settings
 from core import clock, database, recipients, topology
@@ -15,7 +16,7 @@ from core.topology import Topology
 from providers import registry
 from sender.campaign import Campaigns
 from sender.clients import configured
-from webhook import doors, health
+from webhook import doors, health, openapi
 from webhook.api import campaigns as campaigns_api
 from webhook.api import recipients as recipients_api
 from webhook.app import create_app
@@ -32,10 +33,15 @@ def __getattr__(name: str) -> Flask:
 @cache
 def _app() -> Flask:
     current = settings.load(os.environ)
-    names = Topology(topology.queue_prefix(current.env), current.retry_delays_s)
-    publisher = Publisher(current.amqp_url, connection_name="mailward web")
     counters = Counters()
     _flush(counters, current)
+    return application(current, counters)
+
+
+def application(current: settings.Settings, counters: Counters) -> Flask:
+    """The application that `current` asks for; it counts in `counters`. Nothing connects before the first request."""
+    names = Topology(topology.queue_prefix(current.env), current.retry_delays_s)
+    publisher = Publisher(current.amqp_url, connection_name="mailward web")
     endpoint = Endpoint(
         providers=registry.configured(current),
         missing=registry.missing,
@@ -47,19 +53,19 @@ def _app() -> Flask:
     client = recipients.connect(current)
     engine = database.create(current.database_url, current.database_schema)
     stores = {"redis": health.redis_check(client), "database": health.database_check(engine)}
-    blueprints = [
-        doors.route(endpoint),
-        health.blueprint(health.broker_check(publisher.require_queue, names.events.name), stores),
-    ]
+    ready = health.blueprint(health.broker_check(publisher.require_queue, names.events.name), stores)
+    blueprints = [doors.route(endpoint), ready, openapi.blueprint()]
     if current.api_tokens:
-        store = RecipientStore(client, current.recipient_key)
-        blueprints += [
-            recipients_api.blueprint(store, engine, current.api_tokens, clock.utc_now, current.keep_local_case),
-            campaigns_api.blueprint(
-                Campaigns.of(current, engine, store, patient=False), configured.client(current), current.api_tokens
-            ),
-        ]
+        blueprints += _api(current, RecipientStore(client, current.recipient_key), engine)
     return create_app(blueprints, doors.shortcuts(endpoint))
+
+
+def _api(current: settings.Settings, store: RecipientStore, engine: Engine) -> list[Blueprint]:
+    campaigns = Campaigns.of(current, engine, store, patient=False)
+    return [
+        recipients_api.blueprint(store, engine, current.api_tokens, clock.utc_now, current.keep_local_case),
+        campaigns_api.blueprint(campaigns, configured.client(current), current.api_tokens),
+    ]
 
 
 def _flush(counters: Counters, current: settings.Settings) -> None:

@@ -173,6 +173,36 @@ def test_what_is_no_json_object_is_a_bad_request(client: FlaskClient, body: byte
     assert client.post("/api/campaigns", data=body).status_code == 400
 
 
+@pytest.mark.parametrize("odd", ["\0", "\ud800"], ids=["a zero byte", "half of a character"])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("", MAIL | {"name": "October {}"}),
+        ("", MAIL | {"audience": "store", "filter": "city={}"}),
+        ("/{campaign}/pause", {"reason": "because {}"}),
+        ("/{campaign}/clone", {"name": "again {}"}),
+    ],
+)
+def test_a_text_that_sql_cannot_keep_is_refused(
+    world: World, client: FlaskClient, path: str, body: dict[str, str], odd: str
+) -> None:
+    campaign = running(client)
+    body = {name: text.replace("{}", odd) for name, text in body.items()}
+
+    answer = client.post(f"/api/campaigns{path.format(campaign=campaign)}", json=body)
+
+    assert answer.status_code == 422
+    assert [tuple(row) for row in world.rows("SELECT id, state FROM campaign")] == [(campaign, "running")]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/campaigns/%00"), ("POST", "/campaigns/%00/pause"), ("POST", "/calls/%00/resolve")],
+)
+def test_no_id_holds_a_zero_byte(client: FlaskClient, method: str, path: str) -> None:
+    assert client.open(f"/api{path}", method=method, json={}).status_code == 404
+
+
 # --- upload ---
 
 
@@ -394,6 +424,16 @@ def test_a_cancel_skips_the_rest(client: FlaskClient) -> None:
     assert (answer["in_flight"], answer["stats"]["skipped"]) == ([], 3)
 
 
+@pytest.mark.parametrize("flag", ["accept_missing", "replan_absent"])
+def test_a_number_is_not_a_truth_value(client: FlaskClient, flag: str) -> None:
+    campaign = running(client)
+    client.post(f"/api/campaigns/{campaign}/pause")
+
+    answer = client.post(f"/api/campaigns/{campaign}/resume", json={flag: 1})
+
+    assert (answer.status_code, client.get(f"/api/campaigns/{campaign}").get_json()["state"]) == (422, "paused")
+
+
 @pytest.mark.parametrize("action", ["pause", "resume"])
 def test_what_the_state_does_not_allow_is_a_conflict(client: FlaskClient, action: str) -> None:
     campaign = created(client)
@@ -442,7 +482,7 @@ def test_deliveries_come_page_by_page(client: FlaskClient) -> None:
     assert (sorted(seen), pages) == ([f"reader{number:03}@example.com" for number in range(25)], 3)
 
 
-@pytest.mark.parametrize("query", ["status=gone", "limit=0", "limit=1001", "limit=many", "colour=red"])
+@pytest.mark.parametrize("query", ["status=gone", "limit=0", "limit=1001", "limit=many", "colour=red", "after=%00"])
 def test_a_wrong_query_is_refused(client: FlaskClient, query: str) -> None:
     assert client.get(f"/api/campaigns/{created(client)}/deliveries?{query}").status_code == 422
 

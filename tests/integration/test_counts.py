@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import Engine, func, select
 
 from core import counts, database
+from core.counts import Seen
 from core.tables import counts as table
 
 NOW = datetime(2026, 11, 29, 12, 0, 59, 999999, tzinfo=UTC)
@@ -68,6 +69,24 @@ def test_totals_begin_with_the_minute_of_a_moment(engine: Engine, since: datetim
         add(engine, {REMOVED: n}, now)
 
     assert totals(engine, since) == ({REMOVED: total} if total else {})
+
+
+def test_a_counter_is_seen_with_the_minute_of_its_last_increment(engine: Engine) -> None:
+    add(engine, {REMOVED: 2, STALE: 1, BUSY: 1})
+    add(engine, {REMOVED: 3}, NOW + timedelta(minutes=5))
+
+    with database.reading(engine) as connection:
+        seen = counts.seen(connection, ["outcome"], NOW)
+
+    minute = NOW.replace(second=0, microsecond=0)
+    assert seen == {REMOVED: Seen(minute + timedelta(minutes=5), 5), STALE: Seen(minute, 1)}
+
+
+def test_what_was_counted_before_the_minute_of_a_moment_is_not_seen(engine: Engine) -> None:
+    add(engine, {REMOVED: 1})
+
+    with database.reading(engine) as connection:
+        assert counts.seen(connection, ["outcome"], NOW + timedelta(microseconds=1)) == {}
 
 
 def test_a_transaction_that_is_rolled_back_counts_nothing(engine: Engine) -> None:

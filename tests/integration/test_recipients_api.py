@@ -162,6 +162,19 @@ def test_a_local_part_may_hold_a_slash(client: FlaskClient, store: RecipientStor
     assert (client.get(url("a%2Fwhy@example.com", "/why")).json or {})["address"] == "a/why@example.com"
 
 
+@pytest.mark.parametrize("other", ["/ann@example.com", "//ann@example.com", "a//nn@example.com"])
+def test_an_address_with_more_slashes_is_another_address(
+    client: FlaskClient, store: RecipientStore, other: str
+) -> None:
+    for address in (ADDRESS, "a/nn@example.com", other):
+        store.put(address, address.encode())
+
+    answer = client.delete(url(other.replace("/", "%2F")), follow_redirects=True)
+
+    assert (answer.status_code, answer.json) == (200, {"deleted": [store.key(other)]})
+    assert dict(store.scan()) == {one: one.encode() for one in (ADDRESS, "a/nn@example.com")}
+
+
 def test_delete_deletes_once(client: FlaskClient, store: RecipientStore) -> None:
     store.put(ADDRESS, b"x")
 
@@ -229,7 +242,14 @@ def test_restore_of_an_address_never_removed_is_404(client: FlaskClient) -> None
 
 @pytest.mark.parametrize(
     ("body", "status"),
-    [(b"nonsense", 400), (b"[" * 100_000, 400), (b"[]", 422), (b'{"force":"yes"}', 422), (b'{"fource":true}', 422)],
+    [
+        (b"nonsense", 400),
+        (b"[" * 100_000, 400),
+        (b"[]", 422),
+        (b'{"force":"yes"}', 422),
+        (b'{"force":1}', 422),
+        (b'{"fource":true}', 422),
+    ],
 )
 def test_a_wrong_restore_request_changes_nothing(
     client: FlaskClient, store: RecipientStore, engine: Engine, body: bytes, status: int

@@ -164,6 +164,8 @@ def test_masked_settings_show_no_secret_and_every_name() -> None:
             "RESEND_WEBHOOK_SECRETS": "whsec_cmVzZW5kLXdvcmQtcmVzZW5kLXdvcmQ=",
             "CLOUDFLARE_WEBHOOK_SECRETS": "whsec_Y2xvdWQtd29yZC1jbG91ZC13b3Jk",
             "CLOUDFLARE_API_TOKEN": "cloudflare-word",
+            "CLOUDFLARE_QUEUE_ID": "made-up-queue",
+            "CLOUDFLARE_ACCOUNT_ID": "made-up-account",
             "MAILGUN_SIGNING_KEYS": "mailgun-word",
             "POSTMARK_WEBHOOK_CREDENTIALS": "postmark:a-long-enough-word",
         }
@@ -175,3 +177,36 @@ def test_masked_settings_show_no_secret_and_every_name() -> None:
     assert set(shown) == names - {"providers"}
     assert not re.search("word|whsec|Y2xvd|cmVzZ", str(shown))
     assert "a.example.com" in str(shown)
+
+
+PULLING = {"CLOUDFLARE_API_TOKEN": "token", "CLOUDFLARE_QUEUE_ID": "queue", "CLOUDFLARE_ACCOUNT_ID": "account"}
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        (["CLOUDFLARE_API_TOKEN"], "CLOUDFLARE_QUEUE_ID and CLOUDFLARE_ACCOUNT_ID"),
+        (["CLOUDFLARE_QUEUE_ID"], "CLOUDFLARE_API_TOKEN and CLOUDFLARE_ACCOUNT_ID"),
+        (["CLOUDFLARE_API_TOKEN", "CLOUDFLARE_QUEUE_ID"], "CLOUDFLARE_ACCOUNT_ID"),
+        (["CLOUDFLARE_API_TOKEN", "CLOUDFLARE_ACCOUNT_ID"], "CLOUDFLARE_QUEUE_ID"),
+        (["CLOUDFLARE_QUEUE_ID", "CLOUDFLARE_ACCOUNT_ID"], "CLOUDFLARE_API_TOKEN"),
+    ],
+)
+def test_a_queue_that_is_named_in_part_is_one_fault_that_says_what_is_missing(given: list[str], missing: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load({name: PULLING[name] for name in given})
+
+    (fault,) = caught.value.faults
+    assert fault.startswith(f"{missing} must be set too")
+
+
+@pytest.mark.parametrize("given", [[], ["CLOUDFLARE_ACCOUNT_ID"], list(PULLING)])
+def test_a_queue_is_named_in_full_or_not_at_all(given: list[str]) -> None:
+    assert load({name: PULLING[name] for name in given}).cloudflare_account_id in ("", "account")
+
+
+def test_a_malformed_token_is_not_called_missing_as_well() -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(PULLING | {"CLOUDFLARE_API_TOKEN": "two words"})
+
+    assert [fault.split()[0] for fault in caught.value.faults] == ["CLOUDFLARE_API_TOKEN"]

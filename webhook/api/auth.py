@@ -6,6 +6,17 @@ import re
 from collections.abc import Sequence
 
 from flask import Blueprint, Flask, Response, jsonify, request
+from marshmallow import Schema, fields
+
+from webhook.operation import Meaning
+
+REFUSED = Meaning("No bearer token, or none of API_TOKENS.", headers={"WWW-Authenticate": "Bearer."})
+
+
+class ActorHeader(Schema):
+    """See `actor`."""
+
+    actor = fields.String(data_key="X-Actor", metadata={"description": "Who does it, for the audit."})
 
 
 class BearerToken:

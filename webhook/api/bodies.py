@@ -5,12 +5,29 @@ import re
 from typing import Any
 
 from flask import request
-from marshmallow import Schema
+from marshmallow import Schema, fields, validate
 from werkzeug.exceptions import BadRequest, ClientDisconnected
 
-BODY_LIMIT = 4 * 1024 * 1024  # bytes; a campaign's html and text are at most 512 KiB each, however they are escaped
+from webhook.operation import Meaning
 
-_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
+BODY_LIMIT = 4 * 1024 * 1024  # bytes; a campaign's html and text are at most 512 KiB each, however they are escaped
+IMPORT_LIMIT = 64 * 1024 * 1024  # bytes; more would outlast the 30 s that routers wait: import by command line
+UNREADABLE = {
+    400: Meaning("The body ends too early, or is no JSON object where it must be one."),
+    413: Meaning("The body is too large."),
+}
+
+_KEY = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
+
+
+class IdempotencyKeyHeader(Schema):
+    """See `idempotency_key`."""
+
+    key = fields.String(
+        data_key="Idempotency-Key",
+        validate=validate.Regexp(_KEY),
+        metadata={"description": "The same key does not do it twice."},
+    )
 
 
 def json_object() -> dict[str, Any]:

@@ -2,17 +2,41 @@
 
 from collections.abc import Sequence
 
-from flask import Blueprint, Response, jsonify
-from marshmallow import ValidationError
+from flask import Blueprint, Response
+from marshmallow import Schema, ValidationError, fields
 
 from core.ledger.campaigns import Refused
 from sender.render import BadTemplate, RenderError
 from sender.rendering_check import NotRenderable
 from sender.store_audience import BadFilter
-from webhook.api import errors
-from webhook.api.campaign_answers import rendering
+from webhook.api import errors, schemas
+from webhook.operation import ErrorSchema, Meaning
 
 _MISSING = ("no_such_campaign", "no_such_call")
+
+
+class RenderErrorSchema(Schema):
+    """What is wrong with whose mail."""
+
+    recipient_id = fields.String(required=True)
+    part = fields.String(required=True)
+    field = fields.String(required=True, attribute="variable")
+    reason = fields.String(required=True)
+
+
+class CampaignErrorSchema(ErrorSchema):
+    """`code` is for programs; `fields` says by name what is wrong with the request, `errors` what with the first mails
+    of the `count` that cannot be made."""
+
+    code = fields.String()
+    count = fields.Integer()
+    wrong = fields.Dict(fields.String(), fields.Raw(), data_key="fields")
+    broken = fields.List(fields.Nested(RenderErrorSchema), data_key="errors")
+
+
+NO_CAMPAIGN = {404: Meaning("There is no such campaign.", CampaignErrorSchema)}
+CONFLICT = {409: Meaning("The state of things does not allow it; `code` says why.", CampaignErrorSchema)}
+INVALID = {422: Meaning("Readable, but not acceptable.", CampaignErrorSchema)}
 
 
 def register(blueprint: Blueprint) -> None:
@@ -27,9 +51,7 @@ def register(blueprint: Blueprint) -> None:
 
 
 def _refused(error: Refused) -> Response:
-    answer = jsonify(error=error.text, code=error.code)
-    answer.status_code = 404 if error.code in _MISSING else 409
-    return answer
+    return _answer(404 if error.code in _MISSING else 409, error=error.text, code=error.code)
 
 
 def _not_renderable(error: NotRenderable) -> Response:
@@ -37,12 +59,14 @@ def _not_renderable(error: NotRenderable) -> Response:
 
 
 def _rendering(text: str, some: Sequence[RenderError], count: int) -> Response:
-    answer = jsonify(error=text, code="not_renderable", count=count, errors=rendering(some))
-    answer.status_code = 422
-    return answer
+    return _answer(422, error=text, code="not_renderable", count=count, broken=some)
 
 
-def _invalid(fields: dict[str, object]) -> Response:
-    answer = jsonify(error="the request is not acceptable", fields=fields)
-    answer.status_code = 422
+def _invalid(wrong: dict[str, object]) -> Response:
+    return _answer(422, error="the request is not acceptable", wrong=wrong)
+
+
+def _answer(status: int, **said: object) -> Response:
+    answer = schemas.answer(CampaignErrorSchema, said)
+    answer.status_code = status
     return answer

@@ -13,8 +13,10 @@ from core.failures import judge
 from core.recipient_files import BadFile
 from core.recipients import WrongType
 from core.restore import NeverJournalled, NewerRecord
+from webhook.operation import Meaning
 
 RETRY_AFTER_S = 5
+AWAY = Meaning("Redis or SQL is away or refuses.", headers={"Retry-After": "Seconds until it is worth another try."})
 
 logger = logging.getLogger(__name__)
 

@@ -268,6 +268,7 @@ def test_what_was_accepted_is_counted_by_kind(client: FlaskClient, provider: Fak
         ("accepted", "fake", "parked"): 2,
         ("parked", "fake", ""): 2,
         ("counted", "fake", "other"): 4,
+        ("secret", "fake", "1 of 2"): 1,
     }
 
 
