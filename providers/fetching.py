@@ -4,6 +4,7 @@ No redirects, whatever the answer says; no proxies and no credentials from the e
 """
 
 import requests
+import urllib3
 
 from providers.base import ProofUnavailable
 
@@ -25,7 +26,7 @@ def get(session: requests.Session, url: str) -> bytes:
             if answer.status_code != requests.codes.ok:
                 raise ProofUnavailable(f"{url.partition('?')[0]} answered {answer.status_code}")
             content = answer.raw.read(MOST_BYTES + 1, decode_content=True)
-    except (requests.RequestException, OSError) as error:
+    except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
         raise ProofUnavailable(f"{url.partition('?')[0]} does not answer: {type(error).__name__}") from None
     if len(content) > MOST_BYTES:
         raise ProofUnavailable(f"{url.partition('?')[0]} answered more than {MOST_BYTES} bytes")

@@ -6,14 +6,43 @@ A provider without its secret is not made at all: its door does not exist.
 from collections.abc import Mapping
 
 from config.settings import Settings
-from providers import cloudflare, resend
+from providers import (
+    brevo,
+    cloudflare,
+    mailersend,
+    mailgun,
+    mailjet,
+    mailtrap,
+    mandrill,
+    postal,
+    postmark,
+    resend,
+    scaleway,
+    sendgrid,
+    ses,
+    sparkpost,
+    unisender_go,
+)
 from providers.base import Provider
 from providers.entry import Entry, Fetch
 from providers.fetching import https_get
 
 PROVIDERS: Mapping[str, Entry] = {
+    "brevo": brevo.ENTRY,
     "cloudflare": cloudflare.ENTRY,
+    "mailersend": mailersend.ENTRY,
+    "mailgun": mailgun.ENTRY,
+    "mailjet": mailjet.ENTRY,
+    "mailtrap": mailtrap.ENTRY,
+    "mandrill": mandrill.ENTRY,
+    "postal": postal.ENTRY,
+    "postmark": postmark.ENTRY,
     "resend": resend.ENTRY,
+    "scaleway": scaleway.ENTRY,
+    "sendgrid": sendgrid.ENTRY,
+    "ses": ses.ENTRY,
+    "sparkpost": sparkpost.ENTRY,
+    "unisender_go": unisender_go.ENTRY,
 }
 
 

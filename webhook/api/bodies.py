@@ -17,7 +17,7 @@ UNREADABLE = {
     413: Meaning("The body is too large."),
 }
 
-_KEY = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
+_KEY = re.compile(r"^[A-Za-z0-9_-]{0,64}$")
 
 
 class IdempotencyKeyHeader(Schema):
@@ -26,7 +26,7 @@ class IdempotencyKeyHeader(Schema):
     key = fields.String(
         data_key="Idempotency-Key",
         validate=validate.Regexp(_KEY),
-        metadata={"description": "The same key does not do it twice."},
+        metadata={"description": "The same key does not do it twice; an empty one is none."},
     )
 
 
@@ -67,8 +67,8 @@ class Upload:
 
 
 def idempotency_key() -> str:
-    """The header Idempotency-Key, empty where there is none; 400 if it is not 1 to 64 of A-Z a-z 0-9 _ -."""
+    """The header Idempotency-Key, empty where there is none; 400 if it is not at most 64 of A-Z a-z 0-9 _ -."""
     key = request.headers.get("Idempotency-Key", "")
-    if key and not _KEY.fullmatch(key):
+    if not _KEY.fullmatch(key):
         raise BadRequest
     return key

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from core.events import REMOVING, Kind
 from providers import registry
 from providers.conditions import Absent, Pattern, Prefix
+from providers.enhanced_codes import BAD_ADDRESS
 from providers.rules import Classifier, Rule, Table
 
 REFERENCE: dict[str, list[dict[str, Any]]] = json.loads((Path(__file__).parent / "reference_tables.json").read_text())
@@ -95,7 +96,14 @@ def event_for(rule: Rule) -> dict[str, Any]:
     return event
 
 
-EXAMPLES: dict[str, str] = {}  # expression of a Pattern → a text in which it is found
+# Expression of a condition, ours or the reference's → a text in which it is found.
+EXAMPLES = {
+    BAD_ADDRESS.expression: "550 5.1.1 no such user",
+    r"\b5\.1\.(1|2|3|6|10)\b": "550 5.1.1 no such user",
+    r"^5\.1\.(1|2|3|6|10)$": "5.1.1",
+    "^5": "550",
+    "^(605|606|607)$": "605",
+}
 
 
 @pytest.mark.parametrize(("name", "rule"), EVERY_RULE)
