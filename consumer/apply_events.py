@@ -7,6 +7,7 @@ events carry a proof that is good for one event only.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from itertools import chain
 
 from sqlalchemy import Engine, text
 
@@ -14,7 +15,7 @@ from core import counts, journal, single_use, wire
 from core.decide import Outcome, decide
 from core.errors import Transient
 from core.events import Event
-from core.journal import Entry
+from core.journal import Entry, Intents
 from core.ledger.settlement import settle_events
 from core.recipients import Deletion, RecipientStore
 from core.telemetry import Series
@@ -75,21 +76,22 @@ class EventWork:
     def _apply_round(self, events: Sequence[Event], tally: Tally, settling: Sequence[Event]) -> None:
         """Apply events of different addresses; in the same transaction let the events `settling` settle their
         deliveries, and add `tally` to the counters."""
-        applied: list[Entry] = []
+        applied: list[Intents] = []
         pending = [(event, key) for event in events for key in self._keys(event)]
         for _ in range(ROUNDS):
             if not pending:
                 break
             intents = self._intend(pending)
             changed = self._delete(intents)
-            applied += [entry for entry in intents if entry.id not in changed]
-            pending = [(entry.event, entry.key) for entry in intents if entry.id in changed]
+            applied.append(intents.without(changed))
+            pending = [(one.event, one.key) for one in intents.entries if one.id in changed] if changed else []
         if pending:
             raise Transient("record_keeps_changing", f"a record changed under us {ROUNDS} times")
-        for event, outcome in _outcomes(events, applied):
+        for event, outcome in _outcomes(events, chain.from_iterable(intents.entries for intents in applied)):
             _count(tally, event, outcome)
         with self._engine.begin() as connection:
-            journal.mark_applied(connection, applied, self._clock())
+            for intents in applied:
+                journal.mark_applied(connection, intents, self._clock())
             settled = settle_events(connection, settling, self._env)
             counts.add(connection, tally + settled, self._clock())
 
@@ -99,7 +101,7 @@ class EventWork:
             return (normal,)
         return normal, self._store.key(event.recipient_verbatim)
 
-    def _intend(self, pending: Sequence[Judged]) -> list[Entry]:
+    def _intend(self, pending: Sequence[Judged]) -> Intents:
         """Look, decide, and commit what is to be done; the repeats of applied events fall out here."""
         records = self._store.read([key for _, key in pending])
         now = self._clock()
@@ -112,9 +114,9 @@ class EventWork:
                 entries.append(Entry(event, key, outcome, record if outcome is Outcome.REMOVED else None))
             return journal.intend(connection, entries, now)
 
-    def _delete(self, intents: Sequence[Entry]) -> set[tuple[str, str]]:
+    def _delete(self, intents: Intents) -> set[tuple[str, str]]:
         """Delete what was journalled; returns the ids of entries whose record had changed meanwhile."""
-        removals = [(entry.id, entry.key, entry.record) for entry in intents if entry.record is not None]
+        removals = [(entry.id, entry.key, entry.record) for entry in intents.entries if entry.record is not None]
         found = self._store.delete_if_unchanged([(key, record) for _, key, record in removals])
         return {one[0] for one, result in zip(removals, found, strict=True) if result is Deletion.CHANGED}
 

@@ -4,7 +4,7 @@ A row is written before anything is deleted and marked applied afterwards, so th
 intent that the redelivered event finds and completes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ _INSERT = (
     f"INSERT INTO journal ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' for _ in _COLUMNS)})"  # noqa: S608 - constants
     " ON CONFLICT (event_id, redis_key) DO NOTHING"
 )
+_MARK_RANGE = "UPDATE journal SET applied_at = ? WHERE id BETWEEN ? AND ?"
 _MARK = "UPDATE journal SET applied_at = ? WHERE event_id = ? AND redis_key = ?"
 # PostgreSQL takes all rows as one array a column: one statement and one trip, however many rows there are.
 _ARRAYS = (
@@ -59,6 +60,18 @@ class Entry(NamedTuple):
         return self.event.event_id, self.key
 
 
+class Intents(NamedTuple):
+    """Entries whose rows are written and not yet applied; `ids` are those of the rows where they are known to follow
+    each other, so that all can be marked at once."""
+
+    entries: Sequence[Entry]
+    ids: range | None = None
+
+    def without(self, ids: Collection[tuple[str, str]]) -> "Intents":
+        """The intents but those of the entries `ids`."""
+        return Intents([one for one in self.entries if one.id not in ids]) if ids else self
+
+
 def restores(connection: Connection, events: Iterable[Event]) -> dict[str, datetime]:
     """The latest restore of each address among `events`, for those that may be older than it."""
     latest = connection.execute(_LATEST_RESTORE).scalar()
@@ -75,7 +88,7 @@ def restores(connection: Connection, events: Iterable[Event]) -> dict[str, datet
     return {address: from_us(moment) for address, moment in rows}
 
 
-def intend(connection: Connection, entries: Sequence[Entry], now: datetime) -> list[Entry]:
+def intend(connection: Connection, entries: Sequence[Entry], now: datetime) -> Intents:
     """Write `entries` as intents; returns those still to be applied, without the repeats of applied ones.
 
     An intent left by a crash takes the new judgement, except that a removal whose key is gone by now stays a removal
@@ -84,25 +97,27 @@ def intend(connection: Connection, entries: Sequence[Entry], now: datetime) -> l
     created_at = to_us(now)
     rows = [_row(entry, created_at) for entry in entries]
     if not rows or _execute_many(connection, _INSERT, rows) == len(rows):
-        return list(entries)
+        return Intents(entries, _ids(connection, len(rows)))
     found = _existing(connection, entries)
     unapplied = [entry for entry in entries if found[entry.id].applied_at is None]
     # Restored while only an intent: the operator had the last word, and judged anew the row would lose its bytes.
-    mark_applied(connection, [entry for entry in unapplied if found[entry.id].restored_at is not None], now)
+    mark_applied(connection, Intents([one for one in unapplied if found[one.id].restored_at is not None]), now)
     pending = [_reconciled(entry, found[entry.id]) for entry in unapplied if found[entry.id].restored_at is None]
     changed = [
         entry for entry in pending if entry.outcome != found[entry.id].outcome or entry.record != found[entry.id].record
     ]
     if changed:
         connection.execute(_REJUDGE, [_of(one) | {"judged": one.outcome.value, "bytes": one.record} for one in changed])
-    return pending
+    return Intents(pending)
 
 
-def mark_applied(connection: Connection, entries: Sequence[Entry], now: datetime) -> None:
-    """Mark the intents of `entries` as applied."""
-    if entries:
-        applied_at = to_us(now)
-        ordered = sorted(entry.id for entry in entries)  # two consumers take their locks in the same order
+def mark_applied(connection: Connection, intents: Intents, now: datetime) -> None:
+    """Mark `intents` as applied."""
+    applied_at = to_us(now)
+    if intents.ids:
+        connection.exec_driver_sql(_MARK_RANGE, (applied_at, intents.ids[0], intents.ids[-1]))
+    elif intents.entries:
+        ordered = sorted(entry.id for entry in intents.entries)  # two consumers take their locks in the same order
         _execute_many(connection, _MARK, [(applied_at, *one) for one in ordered])
 
 
@@ -112,6 +127,14 @@ def _execute_many(connection: Connection, statement: str, rows: list[tuple[Any, 
         columns = tuple(list(column) for column in zip(*rows, strict=True))
         return connection.exec_driver_sql(_FROM_ARRAYS[statement], columns).rowcount
     return connection.exec_driver_sql(statement, rows).rowcount
+
+
+def _ids(connection: Connection, n: int) -> range | None:
+    """The ids of the `n` rows written last, where no other writer can have come between them."""
+    if connection.dialect.name != "sqlite" or not n:
+        return None
+    last: int = connection.exec_driver_sql("SELECT last_insert_rowid()").scalar_one()
+    return range(last - n + 1, last + 1)
 
 
 def _existing(connection: Connection, entries: Sequence[Entry]) -> dict[tuple[str, str], Any]:

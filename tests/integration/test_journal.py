@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from core import database, journal
 from core.decide import Outcome
 from core.events import Event, Kind
-from core.journal import Entry
+from core.journal import Entry, Intents
 from core.tables import from_us, to_us
 from core.tables import journal as table
 from tests.system import START, event
@@ -33,12 +33,12 @@ def judged(outcome: Outcome, record: bytes | None = None) -> Entry:
 
 def intend(engine: Engine, *entries: Entry, now: datetime = NOW) -> list[Entry]:
     with engine.begin() as connection:
-        return journal.intend(connection, entries, now)
+        return list(journal.intend(connection, entries, now).entries)
 
 
 def mark_applied(engine: Engine, *entries: Entry, now: datetime = NOW) -> None:
     with engine.begin() as connection:
-        journal.mark_applied(connection, entries, now)
+        journal.mark_applied(connection, Intents(entries), now)
 
 
 def restored(engine: Engine, *events: Event) -> dict[str, datetime]:
@@ -306,3 +306,26 @@ def test_an_intent_that_was_restored_meanwhile_is_over_and_keeps_its_bytes(engin
 def row_of(one: Entry) -> dict[str, Any]:
     """The row that an entry is written as."""
     return dict(zip(journal._COLUMNS, journal._row(one, to_us(NOW)), strict=True))
+
+
+def test_intents_written_together_are_marked_together_and_nothing_beside_them(engine: Engine) -> None:
+    intend(engine, entry(1), entry(2))
+    with engine.begin() as connection:
+        batch = journal.intend(connection, [entry(3), entry(4), entry(5)], NOW)
+    intend(engine, entry(6))
+    with engine.begin() as connection:
+        journal.mark_applied(connection, batch, LATER)
+
+    assert applied_events(engine) == [event(number).event_id for number in (3, 4, 5)]
+
+
+def test_what_is_taken_out_of_intents_stays_unmarked(engine: Engine) -> None:
+    with engine.begin() as connection:
+        batch = journal.intend(connection, [entry(1), entry(2), entry(3)], NOW).without({entry(2).id})
+        journal.mark_applied(connection, batch, LATER)
+
+    assert applied_events(engine) == [event(number).event_id for number in (1, 3)]
+
+
+def applied_events(engine: Engine) -> list[str]:
+    return [str(row.event_id) for row in rows(engine) if row.applied_at is not None]
