@@ -40,7 +40,8 @@ def run_clock(settings: Settings, stopping: Stopping) -> None:
     alerting = Alerting(
         engine, Channel(settings.alert_webhook_url, settings.alert_webhook_format).deliver, settings.env
     )
-    monitor = Monitor(engine, settings.amqp_url, topology, alerting, utc_now())
+    pulls = bool(settings.providers.cloudflare_api_token)
+    monitor = Monitor(engine, settings.amqp_url, topology, alerting, utc_now(), pulls)
     heart = Heart(engine, "clock", owner)
 
     def sweep() -> None:

@@ -17,6 +17,7 @@ from core.recipients import RecipientStore
 from core.topology import Topology, queue_prefix
 from providers import registry
 from providers.base import Provider
+from providers.reading import reader
 from sender.campaign import Campaigns
 
 
@@ -66,6 +67,12 @@ class Context:
     def providers(self) -> dict[str, Provider]:
         """The configured providers by name."""
         return registry.configured(self.settings)
+
+    @cached_property
+    def readers(self) -> dict[str, Provider]:
+        """The providers whose bodies can be read again: the configured ones, and one whose queue is pulled."""
+        pulled = {"cloudflare"} if self.settings.providers.cloudflare_api_token else set()
+        return {name: reader(name, self.settings) for name in pulled} | self.providers
 
     def close(self) -> None:
         """Let go of what was made."""

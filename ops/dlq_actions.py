@@ -59,7 +59,7 @@ def replay(
     """
     lanes = frozenset({Lane(lane)}) if lane else DEAD if all_ else frozenset(Lane)
     selection = _selection(lanes, ids, reason, all_)
-    plan = Replay(context.topology, context.providers, force)
+    plan = Replay(context.topology, context.readers, force)
     if dry_run:
         preview(context, selection, plan, limit)
     else:
@@ -74,7 +74,7 @@ def replay(
 @click.pass_obj
 def resolve(context: Context, letter_id: str, recipients: tuple[Address, ...], index: int | None) -> None:
     """Publish the event that a parked message would have been, had it named the recipient."""
-    plan = Resolve(context.topology, context.providers, recipients, index)
+    plan = Resolve(context.topology, context.readers, recipients, index)
     _end(bool(run(context, Selection(PARKED, ids=(letter_id,)), plan, RESOLVED, yes=True).left))
 
 

@@ -20,6 +20,10 @@ class ProofRefused(Exception):
         self.reason = reason
 
 
+PUBLIC_TEST = "public test secret"
+"""What `verify` returns for an empty test post whose secret everybody knows: it opens the door for nothing else."""
+
+
 class ProofUnavailable(Exception):
     """The proof could not be checked for a reason of ours: the busy answer, so that the provider tries again."""
 

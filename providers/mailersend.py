@@ -9,7 +9,7 @@ from functools import partial
 
 from config.settings import Settings
 from providers import items, outcome, payload, tag_texts
-from providers.base import Answers, Normalised, Request
+from providers.base import PUBLIC_TEST, Answers, Normalised, ProofRefused, Request
 from providers.composed import Composed
 from providers.conditions import found
 from providers.entry import Entry, Fetch
@@ -43,7 +43,29 @@ def mailersend(secrets: Sequence[str], *, keep_local_case: bool = False) -> Comp
     if PUBLIC_SECRET in secrets:
         raise ValueError("holds the secret of MailerSend's test pings, which everybody knows")
     read = partial(_normalise, TABLE.ready(), keep_local_case)
-    return Composed(NAME, HmacBody("signature", secrets), read, samples.sample, ANSWERS)
+    return Composed(NAME, _Scheme("signature", secrets), read, samples.sample, ANSWERS)
+
+
+class _Scheme(HmacBody):
+    """HmacBody, but MailerSend's ping may carry the public signature: without a 2xx for it no webhook can be saved,
+    and only then there is a secret. A ping says nothing, so nothing can come of a forged one."""
+
+    def verify(self, request: Request) -> str:
+        """See Scheme.verify."""
+        try:
+            return super().verify(request)
+        except ProofRefused:
+            if not _is_ping(request.body):
+                raise
+        HmacBody("signature", (PUBLIC_SECRET,)).verify(request)
+        return PUBLIC_TEST
+
+
+def _is_ping(body: bytes) -> bool:
+    try:
+        return payload.read_object(body).get("type") == PING
+    except payload.Unreadable:
+        return False
 
 
 def _normalise(classifier: Classifier, keep_local_case: bool, request: Request) -> Normalised:
@@ -92,10 +114,10 @@ ENTRY = Entry(
     make=make,
     setup=(
         "In MailerSend, Domains, Manage, Webhooks, add `https://<your app>/webhooks/mailersend`.",
-        "To save it, MailerSend's ping must be answered 2xx, but a public secret signs that ping, and mailward refuses "
-        "it: let your proxy answer 200 there until the webhook is saved.",
+        "MailerSend saves it only once its ping is answered 200, before there is a secret: set "
+        "`MAILERSEND_WEBHOOK_SECRETS` to any long random text first, then save, then put the real one in its place.",
         "Choose sent, delivered, soft and hard bounced, deferred, unsubscribed and spam complaint; version 2 or 1.",
-        "Copy the signing secret into `MAILERSEND_WEBHOOK_SECRETS`; several webhooks have one each: put all of them. "
+        "Copy the signing secret into the setting; several webhooks have one each: put all of them. "
         "The secrets of inbound routes are others.",
         "MailerSend waits 3 s and pauses a webhook after 20 failures within a day: look at its log after an outage.",
         "Tags find an event's campaign again: `mailward_env=…`, `mailward_campaign=…` and `mailward_recipient=…`.",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from urllib.parse import parse_qsl
 
-from providers.base import Post, ProofRefused, Request
+from providers.base import PUBLIC_TEST, Post, ProofRefused, Request
 from providers.hmac_body import HmacBody, base64_text
 from providers.signatures import Refusal
 
@@ -64,7 +64,7 @@ class UrlFormHmac:
             if refused.reason != Refusal.BAD_SIGNATURE or not _is_empty(request.body):
                 raise
         self._test.verify(request)
-        return TEST_KEY
+        return PUBLIC_TEST
 
     def sign(self, body: bytes, message_id: str, sent_at: datetime) -> Post:
         """See Scheme.sign: for the first URL. Raises ValueError for a body that is no form."""

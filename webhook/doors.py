@@ -42,7 +42,7 @@ _PROBED = {
 }
 _RECEIVED = {
     200: Meaning("Every event is confirmed by the broker, or needs no work.", ReceivedSchema),
-    401: Meaning("The signature or the credentials are missing or wrong."),
+    401: Meaning("The signature or the credentials are missing or wrong.", headers={"WWW-Authenticate": "Basic."}),
     404: _UNKNOWN,
     413: Meaning("The body is over the limit for this provider."),
     429: Meaning("As 503, to providers that would not send again after one.", headers=_BUSY.headers),
@@ -94,6 +94,8 @@ def _door(endpoint: Endpoint, name: str) -> Door:
 def _rendered(answer: Answer) -> tuple[str, list[tuple[str, str]], bytes]:
     body = json.dumps(answer.body).encode()
     headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+    if answer.status == HTTPStatus.UNAUTHORIZED:  # SNS sends the credentials of its URL only after this
+        headers.append(("WWW-Authenticate", 'Basic realm="mailward"'))
     if answer.try_again:
         headers.append(("Retry-After", str(RETRY_AFTER_S)))
     return _STATUS_LINES[answer.status], headers, body

@@ -9,7 +9,7 @@ import pytest
 
 from config.settings import load
 from core.events import Event, Kind
-from providers.base import Normalised, ProofRefused, Provider, Request
+from providers.base import PUBLIC_TEST, Normalised, ProofRefused, Provider, Request
 from providers.mailersend import ANSWERS, ENTRY, PUBLIC_SECRET, mailersend
 from tests.unit.providers.payloads import RECEIVED_AT, names, posted, recorded
 from tests.unit.providers.security_cases import SECRET, SENT_AT, SecurityCases
@@ -54,10 +54,23 @@ class TestSecurity(SecurityCases):
         return mailersend(secrets)
 
     def test_a_post_signed_with_the_public_secret_of_the_pings_is_refused(self) -> None:
-        for body in (self.post().body, recorded("mailersend", "ping")):
-            signature = hmac.new(PUBLIC_SECRET.encode(), body, hashlib.sha256).hexdigest()
-            with pytest.raises(ProofRefused):
-                self.make(self.secret).verify(Request({"signature": signature}, body, SENT_AT))
+        body = self.post().body
+        signature = hmac.new(PUBLIC_SECRET.encode(), body, hashlib.sha256).hexdigest()
+        with pytest.raises(ProofRefused):
+            self.make(self.secret).verify(Request({"signature": signature}, body, SENT_AT))
+
+    def test_a_ping_signed_with_the_public_secret_opens_the_door_for_nothing(self) -> None:
+        body = recorded("mailersend", "ping")
+        signature = hmac.new(PUBLIC_SECRET.encode(), body, hashlib.sha256).hexdigest()
+        request = Request({"signature": signature}, body, SENT_AT)
+
+        assert self.make(self.secret).verify(request) == PUBLIC_TEST
+        assert self.make(self.secret).normalise(request) == Normalised()
+
+    def test_a_ping_without_a_right_signature_is_refused(self) -> None:
+        request = Request({"signature": "0" * 64}, recorded("mailersend", "ping"), SENT_AT)
+        with pytest.raises(ProofRefused):
+            self.make(self.secret).verify(request)
 
     def test_the_public_secret_of_the_pings_cannot_be_configured(self) -> None:
         with pytest.raises(ValueError, match="everybody knows"):

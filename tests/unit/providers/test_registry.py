@@ -1,5 +1,7 @@
 """The table of providers: which exist under given settings, and what the log says of those that do not."""
 
+from pathlib import Path
+
 import pytest
 
 from config.settings import load
@@ -9,24 +11,43 @@ from tests.unit.providers.payloads import posted, recorded
 from tests.unit.providers.security_cases import SECRET
 
 
+def example(setting: str) -> str:
+    """The value of `setting` in config/example.env."""
+    lines = (Path(__file__).parents[3] / "config" / "example.env").read_text().splitlines()
+    return next(line.partition("=")[2] for line in lines if line.startswith(f"#{setting}="))
+
+
 def test_without_secrets_no_provider_exists() -> None:
     assert registry.configured(load({})) == {}
 
 
+# Provider → what its setting may hold, and what must be set beside it; for all others, SECRET.
+SECRETS = {
+    "mandrill": {
+        "MANDRILL_WEBHOOK_KEYS": SECRET,
+        "MANDRILL_WEBHOOK_URLS": "https://mail.example.com/webhooks/mandrill",
+    },
+    "postal": {"POSTAL_PUBLIC_KEYS": example("POSTAL_PUBLIC_KEYS")},
+    "scaleway": {"SCALEWAY_TOPIC_ARNS": example("SCALEWAY_TOPIC_ARNS")},
+    "sendgrid": {"SENDGRID_WEBHOOK_KEYS": example("SENDGRID_WEBHOOK_KEYS")},
+    "ses": {"SES_TOPIC_ARNS": example("SES_TOPIC_ARNS")},
+}
+
+
 @pytest.mark.parametrize("name", registry.known_names())
-def test_the_secret_alone_makes_a_provider_exist_under_its_own_name(name: str) -> None:
-    made = registry.configured(load({registry.PROVIDERS[name].setting: SECRET}))
+def test_its_secret_makes_a_provider_exist_under_its_own_name_and_no_other(name: str) -> None:
+    made = registry.configured(load(SECRETS.get(name, {registry.PROVIDERS[name].setting: SECRET})))
 
     assert [(key, provider.name) for key, provider in made.items()] == [(name, name)]
 
 
 @pytest.mark.parametrize("name", registry.known_names())
 def test_the_log_names_the_setting_that_is_missing(name: str) -> None:
-    assert registry.missing(name) == f"{name.upper()}_WEBHOOK_SECRETS is not set"
+    assert registry.missing(name) == f"{registry.PROVIDERS[name].setting} is not set"
 
 
 def test_the_log_names_the_providers_there_are_for_an_unknown_one() -> None:
-    assert registry.missing("nobody") == "no such provider; there are cloudflare, resend"
+    assert registry.missing("nobody") == f"no such provider; there are {', '.join(sorted(registry.PROVIDERS))}"
 
 
 def test_the_settings_reach_the_provider() -> None:
