@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Row
 
 from core.ledger.blocks import blocked
 from core.ledger.identity import own
-from core.ledger.members import conclude
-from core.ledger.rows import SECOND, as_json, change_call, each, lock
+from core.ledger.members import changed, conclude
+from core.ledger.rows import SECOND, as_json, change_call, each, lock, move_and_change
 from core.ledger.sealing import Sealed, body_of, members_of
 from core.ledger.states import Call, Happening, step
 from core.tables import from_us
@@ -140,7 +140,7 @@ def apply(
         return None
     ids = members_of(call.members) if call.members else []
     twice = following.duplicate and _called_again(connection, call, ids)
-    changed = conclude(
+    moved = conclude(
         connection, call, following.members, ids, now,
         message_ids=result.message_ids if result else (),
         culprits=result.culprits if result else (),
@@ -148,8 +148,9 @@ def apply(
         cancelled=campaign_state == "cancelled",
         wait_us=_wait_us(call, happening, result),
     )  # fmt: skip
-    change_call(connection, call.id, now, **_values(call, following.state, following.taints, result, now))
-    return Move(Call(call.state), following.state, changed, twice)
+    values = _values(call, following.state, following.taints, result, now)
+    move_and_change(connection, call.campaign_id, call.id, now, moved, **values)
+    return Move(Call(call.state), following.state, changed(moved), twice)
 
 
 def _called_again(connection: Connection, call: Row[Any], ids: Sequence[str]) -> bool:

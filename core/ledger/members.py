@@ -1,11 +1,12 @@
 """What becomes of a call's deliveries when the call moves: the second half of every transition."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from core.ledger.rows import as_json, each, move_counters, plan_call
+from core.ledger.rows import as_json, each, plan_call
 from core.ledger.states import Members
 
 # The campaign stands in every element: with one parameter for it SQLite reads the whole campaign for each element.
@@ -57,8 +58,8 @@ def conclude(
     cancelled: bool = False,
     culprits: Sequence[int] = (),
     wait_us: int = 0,
-) -> int:
-    """Give the deliveries `ids` of `call` their fate; returns how many changed.
+) -> Counter[str]:
+    """Give the deliveries `ids` of `call` their fate; returns by how much the campaign's counters must move for it.
 
     `message_ids` are the provider's, in the order of `ids`. Where the campaign is `cancelled`, what would be pending
     again is skipped. `culprits` are the positions of the members that the provider refuses. The call planned for
@@ -69,53 +70,57 @@ def conclude(
     if fate is Members.SKIP or (cancelled and fate in (Members.PENDING, Members.SPLIT)):
         return _release(connection, call, ids, "skipped", "cancelled", now)
     if fate is Members.PENDING:
-        released = _release(connection, call, ids, "pending", None, now)
         _plan(connection, call, ids, now, now + wait_us)
-        return released
+        return _release(connection, call, ids, "pending", None, now)
     if fate is Members.SPLIT:
         return _split(connection, call, ids, reason, culprits, now)
-    return 0
+    return Counter()
 
 
-def _sent(connection: Connection, call: Row[Any], ids: Sequence[str], message_ids: Sequence[str], now: int) -> int:
+def changed(moved: Counter[str]) -> int:
+    """How many deliveries changed, of what `conclude` returned."""
+    return sum(n for n in moved.values() if n > 0)
+
+
+def _sent(
+    connection: Connection, call: Row[Any], ids: Sequence[str], message_ids: Sequence[str], now: int
+) -> Counter[str]:
     rows = as_json([[call.campaign_id, one, message_ids[at] if message_ids else None] for at, one in enumerate(ids)])
     values = {"call": call.id, "rows": rows, "now": now, "status": "reserved"}
     done = int(connection.execute(each(connection, *_RESERVED_SENT), values).rowcount)
-    move_counters(connection, call.campaign_id, now, reserved=-done, sent=done)
+    moved = Counter({"reserved": -done, "sent": done})
     if done == len(ids):
-        return done
+        return moved
     # Some have been released, or settled by the provider's events: the 2xx is true for each of them all the same.
     for status in ("reserved", "pending", "failed", "skipped"):
         late = int(connection.execute(each(connection, *_ANY_SENT), values | {"status": status}).rowcount)
-        move_counters(connection, call.campaign_id, now, sent=late, **{status: -late})
-        done += late
+        moved.update({"sent": late, status: -late})
     connection.execute(each(connection, *_ANY_SENT), values | {"status": "sent"})
-    return done
+    return moved
 
 
 def _split(
     connection: Connection, call: Row[Any], ids: Sequence[str], reason: str, culprits: Sequence[int], now: int
-) -> int:
+) -> Counter[str]:
     """Fail whom the provider named, or the last one standing alone; the others get calls of the next generation."""
     bad = [ids[at] for at in culprits if at < len(ids)] if culprits else list(ids if len(ids) == 1 else ())
     good = [one for one in ids if one not in set(bad)]
-    changed = _release(connection, call, bad, "failed", reason, now)
-    changed += _release(connection, call, good, "pending", None, now)
+    moved = _release(connection, call, bad, "failed", reason, now)
+    moved.update(_release(connection, call, good, "pending", None, now))
     half = len(good) if bad else len(good) // 2
     for part in (good[:half], good[half:]):
         _plan(connection, call, part, now, now)
-    return changed
+    return moved
 
 
 def _release(
     connection: Connection, call: Row[Any], ids: Sequence[str], status: str, reason: str | None, now: int
-) -> int:
+) -> Counter[str]:
     if not ids:
-        return 0
+        return Counter()
     values = {"campaign": call.campaign_id, "call": call.id, "ids": as_json(ids), "now": now}
-    done = connection.execute(each(connection, *_RELEASE), values | {"status": status, "reason": reason})
-    move_counters(connection, call.campaign_id, now, reserved=-done.rowcount, **{status: done.rowcount})
-    return int(done.rowcount)
+    done = connection.execute(each(connection, *_RELEASE), values | {"status": status, "reason": reason}).rowcount
+    return Counter({"reserved": -done, status: done})
 
 
 def _plan(connection: Connection, call: Row[Any], ids: Sequence[str], now: int, due_at: int) -> None:

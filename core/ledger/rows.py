@@ -1,7 +1,7 @@
 """Values and small statements that the ledger's modules share."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -43,7 +43,12 @@ _LOCK_AND_LOOK = _LOCK.add_columns(_CLOCK.label("clock"))
 _CHANGE_CALL = update(send_call).where(send_call.c.id == bindparam("call_id"))
 _MOVE = text("""UPDATE campaign SET progress_at = :now, pending = pending + :pending, reserved = reserved + :reserved,
 sent = sent + :sent, failed = failed + :failed, skipped = skipped + :skipped WHERE id = :campaign""")
+_MOVE_SQL = str(_MOVE)
 _NONE_MOVED = {"pending": 0, "reserved": 0, "sent": 0, "failed": 0, "skipped": 0}
+
+
+Moved = Mapping[str, int]
+"""By how much each counter of a campaign moves."""
 
 
 class Member(NamedTuple):
@@ -99,6 +104,24 @@ def move_counters(connection: Connection, campaign_id: str, now: int, **by: int)
 def change_call(connection: Connection, call_id: int, now: int, **values: Any) -> None:
     """Update one call."""
     connection.execute(_CHANGE_CALL, {"call_id": call_id, "updated_at": now, **values})
+
+
+def move_and_change(connection: Connection, campaign_id: str, call_id: int, now: int, by: Moved, **values: Any) -> None:
+    """`move_counters` and `change_call`, on PostgreSQL in one statement: round trips are most of what a call costs."""
+    if connection.dialect.name != "postgresql" or not any(by.values()):
+        move_counters(connection, campaign_id, now, **by)
+        change_call(connection, call_id, now, **values)
+        return
+    counters = {"campaign": campaign_id, "now": now, **_NONE_MOVED, **by}
+    changes = {f"to_{name}": value for name, value in values.items()}
+    connection.execute(_move_and_change(tuple(values)), counters | changes | {"call_id": call_id})
+
+
+@cache
+def _move_and_change(columns: tuple[str, ...]) -> TextClause:
+    changes = ", ".join(f"{column} = :to_{column}" for column in columns)
+    change = f"UPDATE send_call SET updated_at = :now, {changes} WHERE id = :call_id"  # noqa: S608 - our own columns
+    return text(f"WITH moved AS ({_MOVE_SQL}) {change}")
 
 
 def plan_call(

@@ -18,6 +18,7 @@ from core.ledger.rows import (
     change_call,
     each,
     lock,
+    move_and_change,
     move_counters,
     plan_call,
 )
@@ -133,9 +134,8 @@ def _freeze(connection: Connection, call: Row[Any], kept: list[Fragment], reques
     )
     if reserved.rowcount != len(ids):
         raise RuntimeError(f"Bug: reserved {reserved.rowcount} of {len(ids)} members of call {call.id}")
-    move_counters(connection, call.campaign_id, now, pending=-len(ids), reserved=len(ids))
-    change_call(
-        connection, call.id, now,
+    move_and_change(
+        connection, call.campaign_id, call.id, now, {"pending": -len(ids), "reserved": len(ids)},
         state=Call.LEASED.value, size=len(ids), idempotency_key=key, account=request.account,
         payload=_compressed(body), payload_sha256=hashlib.sha256(body).digest(),
         members=_compressed(json.dumps(ids).encode()),
