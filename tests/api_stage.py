@@ -1,6 +1,7 @@
 """A whole web application on real services, in a state where its API has much to do, for clients that try anything."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
@@ -91,14 +92,23 @@ class Stage:
         }
         self._at_first = self._state()
 
-    def aim(self, case: Case) -> None:
-        """Let every other case, always the same ones, ask for what there is; what is wrong on purpose stays wrong."""
+    def aimed(self, case: Case) -> Case:
+        """A copy of `case`; every other one, always the same ones, asks for what there is. What is wrong on purpose
+        stays wrong."""
         seed = repr((case.path_parameters, case.query, None if isinstance(case.body, NotSet) else case.body))
         wrong = case.meta is not None and case.meta.generation.mode is GenerationMode.NEGATIVE
-        for given in [case.path_parameters] if wrong else [case.path_parameters, case.query, case.body]:
-            if crc32(seed.encode()) % 2 and isinstance(given, dict):
-                for name in sorted(given.keys() & self.known.keys()):
-                    given[name] = self.known[name][crc32(f"{name} {seed}".encode()) % len(self.known[name])]
+        given = {"path_parameters": case.path_parameters, "query": case.query, "body": case.body}
+        if crc32(seed.encode()) % 2:
+            for part in ["path_parameters"] if wrong else list(given):
+                given[part] = self._chosen(given[part], seed)
+        unshared = deepcopy(case.meta)  # the same cases are played on both engines
+        return case.operation.Case(**given, headers=case.headers, media_type=case.media_type, _meta=unshared)
+
+    def _chosen(self, given: Any, seed: str) -> Any:
+        if not isinstance(given, dict):
+            return given
+        known = {name: self.known.get(name, [value]) for name, value in given.items()}
+        return {name: values[crc32(f"{name} {seed}".encode()) % len(values)] for name, values in known.items()}
 
     @property
     def is_untouched(self) -> bool:

@@ -13,7 +13,7 @@ _NEWEST = """SELECT address, max(occurred_at) AS newest FROM journal
 WHERE address {among} AND outcome IN ('removed', 'absent') AND restored_at IS NULL GROUP BY address"""
 _QUERY = (
     _NEWEST.format(among="IN (SELECT value FROM json_each(:addresses))"),
-    # ANY of an array: joined with a set, a journal without statistics is read whole for every address (a second a call).
+    # ANY of an array: joined with a set, a journal without statistics is read whole for each address (a second in all).
     _NEWEST.format(among="= ANY(ARRAY(SELECT jsonb_array_elements_text(CAST(:addresses AS jsonb))))"),
 )
 
