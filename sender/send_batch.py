@@ -27,6 +27,7 @@ from core.telemetry import Series
 from sender.clients.base import Answer, Client
 from sender.look import Look, Looker, RecordsMissing
 from sender.rate import SharedRate
+from sender.slots import Slots
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +46,7 @@ class Tools:
     looker: Looker
     client: Client
     rate: SharedRate
+    slots: Slots
     ledger_key: LedgerKey
     env: str
     owner: str
@@ -142,20 +144,27 @@ class SendWork:
         tools = self._tools
         if not tools.ledger_key.write(sealed.identity):
             return self._pause_all(Trust.FOREIGN)
-        with database.reading(tools.engine) as connection:
-            addresses = members.addresses(connection, campaign_id, sealed.members)
-        records = tools.looker.records(addresses)
-        with tools.engine.begin() as connection:
-            begun = attempts.begin(connection, sealed, campaign_id, records, LEASE_S * SECOND)
-        if begun is None or begun.after is not Call.CALLING:
-            return "lease_lost" if begun is None else f"not_begun_{begun.after}"
-        answer = tools.client.call(sealed.body, sealed.key)
+        with tools.slots.one() as taken:
+            if not taken:
+                return "stopped_before_the_call"  # it is taken up again when the lease has run out
+            begun = self._begin(campaign_id, sealed)
+            if begun is None or begun.after is not Call.CALLING:
+                return "lease_lost" if begun is None else f"not_begun_{begun.after}"
+            answer = tools.client.call(sealed.body, sealed.key)
         move = self._settle(campaign_id, sealed, answer)
         away = answer.happening is Happening.NOT_SENT and answer.status == 0
         tools.rate.learn(answer.rate, limited=away or answer.status == 429)
         if answer.pause:
             self._pause(campaign_id, answer.pause)
         return answer.happening.value if move is None else move.after.value
+
+    def _begin(self, campaign_id: str, sealed: Sealed) -> Move | None:
+        tools = self._tools
+        with database.reading(tools.engine) as connection:
+            addresses = members.addresses(connection, campaign_id, sealed.members)
+        records = tools.looker.records(addresses)
+        with tools.engine.begin() as connection:
+            return attempts.begin(connection, sealed, campaign_id, records, LEASE_S * SECOND)
 
     def _settle(self, campaign_id: str, sealed: Sealed, answer: Answer) -> Move | None:
         result = Result(

@@ -27,6 +27,7 @@ from sender.look import Looker
 from sender.mail import Mail
 from sender.rate import SharedRate
 from sender.send_batch import SendWork, Tools
+from sender.slots import Slots
 
 ENV = "test"
 ACCEPTED, NOT_SENT, AMBIGUOUS = Happening.ACCEPTED, Happening.NOT_SENT, Happening.AMBIGUOUS
@@ -97,6 +98,7 @@ class World:
     def __post_init__(self) -> None:
         self.store = RecipientStore(self.redis, f"{self.env}:{{address}}")
         self.ledger_key = LedgerKey(self.redis, self.env)
+        self.slots = Slots(9, lambda: False)
         self.work = self.worker("worker-1")
 
     def worker(self, owner: str) -> SendWork:
@@ -104,7 +106,9 @@ class World:
         looker = Looker(self.store, self.provider, self.env, "a made-up secret of tests")
         rate = SharedRate(self.redis, self.env, self.provider.account, 0)
         return SendWork(
-            Tools(self.engine, looker, self.provider, rate, self.ledger_key, self.env, owner, lambda _: None)
+            Tools(
+                self.engine, looker, self.provider, rate, self.slots, self.ledger_key, self.env, owner, lambda _: None
+            )
         )
 
     def campaign(self, count: int = 3, *, audience: str = "upload", start: bool = True) -> str:
