@@ -1,6 +1,8 @@
 # Every command a developer needs. The environment of the caller passes through: AMQP_URL=... make run
 PYTHON := .venv/bin/python
 UV ?= uv
+# Each with services of its own; most tests wait more than they compute
+TEST_PROCESSES ?= 3
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
 # $(call check,NAME,COMMAND): run a command, and say which one it was if it fails.
@@ -23,7 +25,7 @@ demo: ## the same, ending by itself; the last line is one JSON object
 test: ## set up this machine, then lint, types and the whole test suite
 	@bash dev/setup.sh test
 	@$(MAKE) --no-print-directory lint types
-	$(call check,pytest,$(PYTHON) -m pytest)
+	$(call check,pytest,$(PYTHON) -m pytest -n $(TEST_PROCESSES) --dist worksteal)
 
 lint: ## style and import rules
 	@bash dev/setup.sh python

@@ -3,11 +3,14 @@
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
+import pika
 import pytest
+from pika.exceptions import AMQPError
 
 from dev.services import PostgreSQL, RabbitMQ, RedisServer, Server, ServerMissing
 
@@ -54,6 +57,10 @@ def postgresql(services_directory: Path) -> Iterator[PostgreSQL]:
 @pytest.fixture
 def own_rabbitmq(breakable_rabbitmq: RabbitMQ) -> Iterator[RabbitMQ]:
     """A broker to stop, kill and freeze at will, in service at the start of each test."""
+    if not _takes_queues(breakable_rabbitmq):
+        breakable_rabbitmq.kill()
+        shutil.rmtree(breakable_rabbitmq.directory)
+        breakable_rabbitmq.start()
     yield breakable_rabbitmq
     breakable_rabbitmq.revive()
 
@@ -76,6 +83,19 @@ def own_postgresql(services_directory: Path) -> Iterator[PostgreSQL]:
     directory = Path(tempfile.mkdtemp(prefix="own-postgresql-", dir=services_directory))
     directory.chmod(0o711)
     yield from _serving(PostgreSQL(directory))
+
+
+def _takes_queues(broker: RabbitMQ) -> bool:
+    """Whether the broker does more than answer: killed just after a declaration, 3.10 may never take a queue again."""
+    try:
+        with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+            channel = connection.channel()
+            name = f"probe-{uuid.uuid4().hex}"
+            channel.queue_declare(name, durable=True, arguments={"x-queue-type": "quorum"})
+            channel.queue_delete(name)
+    except AMQPError:
+        return False
+    return True
 
 
 def _serving(server: AnyServer) -> Iterator[AnyServer]:

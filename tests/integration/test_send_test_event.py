@@ -58,7 +58,7 @@ def arrived(channel: BlockingChannel, topology: Topology) -> Event | None:
 
 
 @pytest.mark.parametrize("provider", sorted(registry.PROVIDERS))
-@pytest.mark.parametrize("kind", REMOVING)
+@pytest.mark.parametrize("kind", sorted(REMOVING))
 def test_an_event_of_every_provider_is_accepted_and_queued(
     environ: dict[str, str], base_url: str, channel: BlockingChannel, topology: Topology, provider: str, kind: str
 ) -> None:
