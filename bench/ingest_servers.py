@@ -11,6 +11,7 @@ from urllib.request import urlopen
 
 import pika
 
+from bench import key_pairs
 from bench.environment import ROOT, peer_python
 from core.topology import Topology, declare
 from dev import processes
@@ -35,9 +36,9 @@ class Contender:
     own: bool = False  # runs in the product's environment
 
 
-def _ours(application: str, path: str) -> Contender:
-    command = ("-m", "gunicorn", "-c", str(ROOT / "config" / "gunicorn.conf.py"), application)
-    environ = {"MAILWARD_ENV": "bench", "RESEND_WEBHOOK_SECRETS": SECRET, "WEB_CONCURRENCY": WORKERS}
+def _ours(path: str, **settings: str) -> Contender:
+    command = ("-m", "gunicorn", "-c", str(ROOT / "config" / "gunicorn.conf.py"), "webhook.wsgi:app")
+    environ = {"MAILWARD_ENV": "bench", "WEB_CONCURRENCY": WORKERS, **settings}
     return Contender(command, path, TOPOLOGY.events.name, environ, own=True)
 
 
@@ -47,13 +48,17 @@ def _flask(path: str) -> Contender:
 
 UVICORN = ("-m", "uvicorn", "--workers", WORKERS, "--port", "{port}", "--log-level", "error", "ingest_fastapi:app")
 CONTENDERS = {
-    "mailward": _ours("webhook.wsgi:app", "/webhooks/resend"),
+    "mailward": _ours("/webhooks/resend", RESEND_WEBHOOK_SECRETS=SECRET),
     "flask_per_thread": _flask("/per-thread"),
     "flask_per_request": _flask("/per-request"),
     "fastapi": Contender(UVICORN, "/webhooks/resend"),
     "verify": _flask("/verify"),
 }
-BATCH = _ours("bench.batch_app:app", "/webhooks/array")
+
+
+def sendgrid() -> Contender:
+    """The product as SendGrid sees it, whose posts key_pairs.p256() signs."""
+    return _ours("/webhooks/sendgrid", SENDGRID_WEBHOOK_KEYS=key_pairs.public_text(key_pairs.p256()))
 
 
 @contextmanager

@@ -7,9 +7,8 @@ documentation.mailgun.com, webhook payloads; mailgun/documentation, user_manual.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qsl
 
-from providers import payload
+from providers import payload, url_form
 from providers.payload import Unreadable
 
 PROOF_FIELDS = ("timestamp", "token", "signature")
@@ -52,9 +51,10 @@ def _object(value: object) -> dict[str, object]:
 
 def _urlencoded(body: bytes) -> list[tuple[str, str]]:
     try:
-        return parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        pairs = url_form.pairs(body, MOST_FIELDS)
     except ValueError:
         raise Unreadable("the body is neither JSON nor a form") from None
+    return [(_text(name), _text(value)) for name, value in pairs]
 
 
 def _multipart(body: bytes) -> list[tuple[str, str]]:
@@ -66,8 +66,8 @@ def _multipart(body: bytes) -> list[tuple[str, str]]:
         raise Unreadable("the body is neither JSON nor a form")
     parts = (part.partition(b"\r\n\r\n") for part in content.split(delimiter))
     named = ((_FIELD_NAME.search(head), head, value) for head, _, value in parts)
-    return [
-        (name[1].decode(errors="replace"), value.decode(errors="replace"))
-        for name, head, value in named
-        if name and b"filename=" not in head
-    ]
+    return [(_text(name[1]), _text(value)) for name, head, value in named if name and b"filename=" not in head]
+
+
+def _text(value: bytes) -> str:
+    return value.decode(errors="replace")

@@ -5,8 +5,8 @@ Pure. Source: "Authenticating webhook requests", mandrill.zendesk.com/hc/en-us/a
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from urllib.parse import parse_qsl
 
+from providers import url_form
 from providers.base import PUBLIC_TEST, Post, ProofRefused, Request
 from providers.hmac_body import HmacBody, base64_text
 from providers.signatures import Refusal
@@ -25,17 +25,10 @@ def fields(body: bytes) -> dict[bytes, bytes] | None:
     """The fields of a form as names and values of bytes, percent-decoded once; None where `body` is no form, has more
     than `MOST_FIELDS` or names one twice."""
     try:
-        # Latin-1 maps every byte to one character and back, so that what is signed are bytes, of whatever text.
-        pairs = parse_qsl(
-            body.decode("latin-1"),
-            keep_blank_values=True,
-            strict_parsing=True,
-            encoding="latin-1",
-            max_num_fields=MOST_FIELDS,
-        )
+        pairs = url_form.pairs(body, MOST_FIELDS)
     except ValueError:
         return None
-    found = {name.encode("latin-1"): value.encode("latin-1") for name, value in pairs}
+    found = dict(pairs)
     return found if len(found) == len(pairs) else None
 
 
