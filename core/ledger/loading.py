@@ -6,8 +6,10 @@ or an upload that is repeated, ends with the same audience.
 
 import json
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Protocol
 
 from sqlalchemy import Engine, text
@@ -65,22 +67,46 @@ def load(engine: Engine, campaign_id: str, slices: Iterable[Sequence[Entry]], *,
 def _opened(engine: Engine, campaign_id: str, patient: bool) -> AbstractContextManager[_Load]:
     if engine.dialect.name == "sqlite":
         return Staging(engine, campaign_id, patient)
-    return nullcontext(_Gathering(engine, campaign_id, SLICE if patient else 1))
+    return _Gathering(engine, campaign_id, patient)
 
 
 class _Gathering:
-    """On PostgreSQL: entries wait in memory for a transaction that is worth its while."""
+    """On PostgreSQL: entries wait in memory for a transaction that is worth its while. While the server writes one, the
+    next are being read: each side waits for the slower one only."""
 
-    def __init__(self, engine: Engine, campaign_id: str, enough: int) -> None:
-        self._engine, self._campaign_id, self._enough = engine, campaign_id, enough
+    def __init__(self, engine: Engine, campaign_id: str, patient: bool) -> None:
+        self._engine, self._campaign_id, self._patient = engine, campaign_id, patient
         self._entries: list[Entry] = []
+        self._writer = ThreadPoolExecutor(1)
+        self._writing: Future[int] | None = None
+
+    def __enter__(self) -> "_Gathering":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._writer.shutdown()
 
     def take(self, entries: Sequence[Entry]) -> int:
+        """Returns what the transaction before has added, once there is enough for the next."""
         self._entries += entries
-        return self.finish() if len(self._entries) >= self._enough else 0
+        if not self._patient:
+            return self.finish()
+        return self._hand_over() if len(self._entries) >= SLICE else 0
 
     def finish(self) -> int:
-        encoded = json.dumps(self._entries)
+        """Write what is left, and wait for it."""
+        return self._hand_over() + self._written()
+
+    def _hand_over(self) -> int:
+        added = self._written()
+        self._writing = self._writer.submit(self._write, json.dumps(self._entries))
         self._entries = []
+        return added
+
+    def _written(self) -> int:
+        writing, self._writing = self._writing, None
+        return writing.result() if writing else 0
+
+    def _write(self, encoded: str) -> int:
         with self._engine.begin() as connection:
             return draft.add(connection, self._campaign_id, _INSERT, entries=encoded)
