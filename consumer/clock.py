@@ -9,11 +9,11 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from config.settings import Settings
-from consumer.alerting import Alerting
 from consumer.monitor import Monitor
 from consumer.stopping import Stopping
 from core import database, heartbeats, single_use
 from core.alert_delivery import Channel
+from core.alerting import Alerting
 from core.clock import utc_now
 from core.errors import MailwardError
 from core.heartbeats import Heart

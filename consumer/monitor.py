@@ -8,9 +8,9 @@ from datetime import datetime
 from sqlalchemy import Engine
 
 from consumer import readings
-from consumer.alerting import Alerting
 from consumer.crash_letters import log_crash_loops
 from core import database, queue_looks
+from core.alerting import Alerting
 from core.errors import Outage
 from core.queue_looks import Look
 from core.topology import Topology

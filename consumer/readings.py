@@ -1,13 +1,12 @@
 """What the alerts look at, measured: one value for each rule and subject, or None where nobody can find out."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, func, select, text
 
 from core import alerts, counts, heartbeats
-from core.alerts import Rule
+from core.alerts import Reading
 from core.decide import Outcome
 from core.ledger.completion import stalled
 from core.queue_looks import Look
@@ -24,15 +23,6 @@ _UNKNOWN = text("""SELECT count(*) FROM send_call AS c CROSS JOIN delivery_ledge
 WHERE c.state IN ('unknown') AND d.campaign_id = c.campaign_id AND d.recipient_id BETWEEN c.first_id AND c.last_id
 AND d.call_id = c.id AND d.status = 'reserved'""")
 _SENDING = text("SELECT count(*) FROM campaign WHERE state = 'running'")
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A value found, or None."""
-
-    rule: Rule
-    subject: str
-    value: float | None
 
 
 def of_queues(

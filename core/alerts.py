@@ -25,6 +25,15 @@ class Rule:
     command: str
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A value found for a rule and a subject, or None where nobody can find it out."""
+
+    rule: Rule
+    subject: str
+    value: float | None
+
+
 class Status(StrEnum):
     """What a message about an alert is."""
 
@@ -125,7 +134,7 @@ REMOVALS_ABSENT = Rule(
     "removals_absent", 50, 40, DAY_S,
     "{value:,.0f} % of the removals within an hour found no record, more than 50 %",
     "RECIPIENT_KEY may not be the key that the application uses, or Redis has lost its records",
-    True, "mailward check; mailward recipients explain ADDRESS",
+    True, "mailward check; mailward recipients why ADDRESS",
 )  # fmt: skip
 RULES = {
     rule.name: rule

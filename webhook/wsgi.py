@@ -8,6 +8,8 @@ from sqlalchemy import Engine
 
 from config import settings
 from core import clock, database, recipients, topology
+from core.alert_delivery import Channel
+from core.alerting import Alerting
 from core.flusher import Flusher
 from core.publisher import Publisher
 from core.recipients import RecipientStore
@@ -20,6 +22,7 @@ from webhook import doors, health, openapi
 from webhook.api import campaigns as campaigns_api
 from webhook.api import recipients as recipients_api
 from webhook.app import create_app
+from webhook.clock_watch import ClockWatch
 from webhook.endpoint import Endpoint
 
 
@@ -34,7 +37,7 @@ def __getattr__(name: str) -> Flask:
 def _app() -> Flask:
     current = settings.load(os.environ)
     counters = Counters()
-    _flush(counters, current)
+    _start_beside(counters, current)
     return application(current, counters)
 
 
@@ -68,9 +71,12 @@ def _api(current: settings.Settings, store: RecipientStore, engine: Engine) -> l
     ]
 
 
-def _flush(counters: Counters, current: settings.Settings) -> None:
-    """Bring the counters to SQL from beside the requests; a busy SQLite must not hold the other greenlets up."""
+def _start_beside(counters: Counters, current: settings.Settings) -> None:
+    """What runs beside the requests: counters go to SQL, and the clock process is watched. A busy SQLite must not hold
+    the other greenlets up."""
     engine = database.create(current.database_url, current.database_schema, busy_timeout_s=0.5, connections=1)
-    flusher = Flusher(counters, engine, clock.utc_now)
-    flusher.start()
-    os.register_at_fork(after_in_child=flusher.start)  # with `preload_app` the workers are forked after this
+    channel = Channel(current.alert_webhook_url, current.alert_webhook_format)
+    watch = ClockWatch(engine, Alerting(engine, channel.deliver, current.env), clock.utc_now)
+    for one in (Flusher(counters, engine, clock.utc_now), watch):
+        one.start()
+        os.register_at_fork(after_in_child=one.start)  # with `preload_app` the workers are forked after this

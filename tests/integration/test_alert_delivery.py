@@ -12,11 +12,10 @@ import requests
 import responses
 from sqlalchemy import Engine
 
-from consumer.alerting import PER_PASS, Alerting
-from consumer.readings import Reading
 from core import alert_states, database
 from core.alert_delivery import Alert, Channel
-from core.alerts import DEAD_LETTERS, DUPLICATES, NO_PROGRESS, Status, Tell
+from core.alerting import PER_PASS, Alerting
+from core.alerts import DEAD_LETTERS, DUPLICATES, NO_PROGRESS, Reading, Status, Tell
 
 NOW = datetime(2026, 11, 29, 12, 30, tzinfo=UTC)
 URL = "https://hooks.example.com/services/T0/B0/a-secret-path"

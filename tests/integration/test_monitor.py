@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import text
 
 from consumer import readings
-from consumer.alerting import Alerting
 from consumer.monitor import Monitor
 from core import alerts, counts, database, dead_letter_log, heartbeats, queue_looks
 from core.alert_delivery import Alert
+from core.alerting import Alerting
 from core.alerts import Rule
 from core.clock import utc_now
 from core.dead_letter_log import Failure

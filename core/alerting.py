@@ -5,11 +5,10 @@ from datetime import datetime
 
 from sqlalchemy import Engine
 
-from consumer.readings import Reading
 from core import alert_states, database
 from core.alert_delivery import Alert
 from core.alert_states import Key, Remembered
-from core.alerts import RULES, State, judge, told
+from core.alerts import RULES, Reading, State, judge, told
 
 PER_PASS = 20  # messages; a flood is cut, and what was not told is told at the next pass
 
@@ -20,12 +19,15 @@ class Alerting:
     def __init__(self, engine: Engine, deliver: Callable[[Alert], bool], env: str) -> None:
         self._engine, self._deliver, self._env = engine, deliver, env
 
-    def take(self, readings: Sequence[Reading], now: datetime) -> int:
-        """Judge `readings`, which are all there is to be known now; returns how many messages were delivered."""
+    def take(self, readings: Sequence[Reading], now: datetime, *, all_there_is: bool = True) -> int:
+        """Judge `readings`; returns how many messages were delivered.
+
+        Where they are `all_there_is` to be known now, what is remembered and not among them has come to its end.
+        """
         with database.reading(self._engine) as connection:
             before = alert_states.read(connection)
         delivered, alive = 0, True
-        for reading in [*readings, *_vanished(readings, before)]:
+        for reading in [*readings, *(_vanished(readings, before) if all_there_is else ())]:
             key = (reading.rule.name, reading.subject)
             known = before.get(key, Remembered(State(), 0.0))
             state, tell = judge(reading.rule, reading.value, known.state, now)
