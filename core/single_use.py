@@ -8,13 +8,13 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, delete
 
 from core.errors import Permanent
 from core.events import Event
-from core.ledger.rows import as_json, each
+from core.ledger.rows import as_json, run
 from core.tables import proof_token, to_us
 
 REMEMBERED = timedelta(days=30)  # far longer than any provider's proof stays fresh
@@ -87,5 +87,5 @@ def forget_old(connection: Connection, now: datetime) -> None:
 def _owners(connection: Connection, claims: Mapping[str, Claim], now: datetime) -> dict[str, Claim]:
     """Who owns each proof, now that `claims` are made."""
     rows: Sequence[Claim] = [claims[token] for token in sorted(claims)]  # two consumers take their locks in one order
-    found = connection.execute(each(connection, *_CLAIMS), {"rows": as_json(rows), "now": to_us(now)})
+    found: Iterable[Any] = run(connection, _CLAIMS, {"rows": as_json(rows), "now": to_us(now)})
     return {token: Claim(token, event_id, content) for token, event_id, content in found}

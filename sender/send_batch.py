@@ -19,7 +19,7 @@ from core.clock import utc_now
 from core.ledger import attempts, identity, lifecycle, members, sealing
 from core.ledger.attempts import Claim, Move, Result
 from core.ledger.identity import Identity, LedgerKey, Trust
-from core.ledger.rows import SECOND, change_call, database_now
+from core.ledger.rows import CALL, SECOND, change_call, database_now
 from core.ledger.sealing import Sealed
 from core.ledger.states import OPEN, Call, Happening
 from core.ledger.tables import campaign, send_call
@@ -89,7 +89,7 @@ class SendWork:
         with database.reading(self._tools.engine) as connection:
             ours = identity.known(connection)
             one = connection.execute(select(campaign).where(campaign.c.id == item.campaign_id)).first()
-            call = connection.execute(select(send_call).where(send_call.c.id == item.call_id)).first()
+            call = connection.execute(select(*CALL).where(send_call.c.id == item.call_id)).first()
         distrust = self._distrust(ours, *seen)
         if distrust is Trust.FOREIGN and identity.compare(ours, seen[0]) is Trust.OURS and seen[0]:
             return "of_another_ledger"  # left in the queue by one that ours has replaced (`mailward ledger adopt`)

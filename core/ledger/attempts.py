@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row
 from core.ledger.blocks import blocked
 from core.ledger.identity import own
 from core.ledger.members import changed, conclude
-from core.ledger.rows import SECOND, as_json, change_call, each, lock, move_and_change
+from core.ledger.rows import SECOND, as_json, change_call, lock, move_and_change, payload_of, run
 from core.ledger.sealing import Sealed, body_of, members_of
 from core.ledger.states import Call, Happening, step
 from core.tables import from_us
@@ -88,7 +88,8 @@ def reclaim(connection: Connection, campaign_id: str, call_id: int, claim: Claim
         lease_epoch=call.lease_epoch + 1, lease_until=now + claim.lease_us, due_at=now + claim.lease_us, publishes=0,
     )  # fmt: skip
     members = tuple(members_of(call.members))
-    return Sealed(call_id, call.lease_epoch + 1, call.idempotency_key, body_of(call.payload), members, own(connection))
+    body = body_of(payload_of(connection, call_id))
+    return Sealed(call_id, call.lease_epoch + 1, call.idempotency_key, body, members, own(connection))
 
 
 def begin(
@@ -156,7 +157,7 @@ def apply(
 def _called_again(connection: Connection, call: Row[Any], ids: Sequence[str]) -> bool:
     """Whether another call has begun for any of the members: only then may somebody have been mailed twice."""
     values = {"campaign": call.campaign_id, "call": call.id, "ids": as_json(ids)}
-    return bool(connection.execute(each(connection, *_ELSEWHERE), values).scalar_one())
+    return bool(run(connection, _ELSEWHERE, values).scalar_one())
 
 
 def _wait_us(call: Row[Any], happening: Happening, result: Result | None) -> int:
@@ -204,5 +205,5 @@ def _sendable(
 ) -> bool:
     """Whether every member is still reserved by this call and nobody is blocked."""
     values = {"campaign": call.campaign_id, "call": call.id, "ids": as_json(sealed.members)}
-    intact = connection.execute(each(connection, *_INTACT), values).scalar_one()
+    intact = run(connection, _INTACT, values).scalar_one()
     return int(intact) == len(sealed.members) and not blocked(connection, records, from_us(now))

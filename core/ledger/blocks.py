@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from core.decide import eligible_since
-from core.ledger.rows import as_json, each
+from core.ledger.rows import as_json, run
 from core.tables import to_us
 
 _NEWEST = """SELECT address, max(occurred_at) AS newest FROM journal
@@ -25,8 +25,8 @@ def blocked(connection: Connection, records: Mapping[str, bytes | None], now: da
     """
     if not records:
         return set()
-    found = connection.execute(each(connection, *_QUERY), {"addresses": as_json(list(records))})
-    return {address for address, newest in found if not _readmitted(records[address], newest, now)}
+    found = run(connection, _QUERY, {"addresses": as_json(list(records))})
+    return {row.address for row in found if not _readmitted(records[row.address], row.newest, now)}
 
 
 def _readmitted(record: bytes | None, newest: int, now: datetime) -> bool:

@@ -26,11 +26,7 @@ redis.call('SET', KEYS[1], ARGV[1] .. ':' .. ARGV[2])
 return 1
 """
 
-_COUNT = (
-    update(ledger_identity)
-    .values(seals=ledger_identity.c.seals + 1)
-    .returning(ledger_identity.c.ledger_id, ledger_identity.c.seals)
-)
+_COUNT = "UPDATE ledger_identity SET seals = seals + 1 RETURNING ledger_id, seals"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +67,10 @@ def known(connection: Connection) -> Identity:
 
 def count_seal(connection: Connection) -> Identity:
     """Raise the counter for one more sealed call; returns the identity afterwards."""
-    row = connection.execute(_COUNT).first()
+    row = connection.exec_driver_sql(_COUNT).first()
     if row is None:
         own(connection)
-        row = connection.execute(_COUNT).one()
+        row = connection.exec_driver_sql(_COUNT).one()
     return Identity(row.ledger_id, row.seals)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from core.ledger.rows import as_json, each, plan_call
+from core.ledger.rows import as_json, plan_call, run
 from core.ledger.states import Members
 
 # The campaign stands in every element: with one parameter for it SQLite reads the whole campaign for each element.
@@ -20,8 +20,8 @@ _SENT = (
     WHERE campaign_id = e.value ->> 0 AND recipient_id = e.value ->> 1 AND status = :status {and_call}""",
 )
 _OURS = "AND call_id = :call"
-_RESERVED_SENT = tuple(one.format(and_call=_OURS) for one in _SENT)
-_ANY_SENT = tuple(one.format(and_call="") for one in _SENT)
+_RESERVED_SENT = _SENT[0].format(and_call=_OURS), _SENT[1].format(and_call=_OURS)
+_ANY_SENT = _SENT[0].format(and_call=""), _SENT[1].format(and_call="")
 _RELEASE = (
     """UPDATE delivery_ledger SET status = :status, reason = :reason, updated_at = :now
     WHERE campaign_id = :campaign AND call_id = :call AND status = 'reserved'
@@ -42,7 +42,7 @@ _ADDRESSES = (
 
 def addresses(connection: Connection, campaign_id: str, ids: Sequence[str]) -> list[str]:
     """The addresses (normal form) of some deliveries."""
-    found = connection.execute(each(connection, *_ADDRESSES), {"campaign": campaign_id, "ids": as_json(ids)})
+    found = run(connection, _ADDRESSES, {"campaign": campaign_id, "ids": as_json(ids)})
     return list(found.scalars())
 
 
@@ -87,15 +87,15 @@ def _sent(
 ) -> Counter[str]:
     rows = as_json([[call.campaign_id, one, message_ids[at] if message_ids else None] for at, one in enumerate(ids)])
     values = {"call": call.id, "rows": rows, "now": now, "status": "reserved"}
-    done = int(connection.execute(each(connection, *_RESERVED_SENT), values).rowcount)
+    done = int(run(connection, _RESERVED_SENT, values).rowcount)
     moved = Counter({"reserved": -done, "sent": done})
     if done == len(ids):
         return moved
     # Some have been released, or settled by the provider's events: the 2xx is true for each of them all the same.
     for status in ("reserved", "pending", "failed", "skipped"):
-        late = int(connection.execute(each(connection, *_ANY_SENT), values | {"status": status}).rowcount)
+        late = int(run(connection, _ANY_SENT, values | {"status": status}).rowcount)
         moved.update({"sent": late, status: -late})
-    connection.execute(each(connection, *_ANY_SENT), values | {"status": "sent"})
+    run(connection, _ANY_SENT, values | {"status": "sent"})
     return moved
 
 
@@ -119,7 +119,7 @@ def _release(
     if not ids:
         return Counter()
     values = {"campaign": call.campaign_id, "call": call.id, "ids": as_json(ids), "now": now}
-    done = connection.execute(each(connection, *_RELEASE), values | {"status": status, "reason": reason}).rowcount
+    done = run(connection, _RELEASE, values | {"status": status, "reason": reason}).rowcount
     return Counter({"reserved": -done, status: done})
 
 

@@ -1,6 +1,7 @@
 """Values and small statements that the ledger's modules share."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -10,15 +11,13 @@ from sqlalchemy import (
     BindParameter,
     ColumnElement,
     Connection,
+    CursorResult,
     Row,
     bindparam,
     func,
     literal_column,
     select,
-    text,
-    update,
 )
-from sqlalchemy.sql.elements import TextClause
 
 from core.clock import utc_now
 from core.ledger.states import OPEN, Call
@@ -27,23 +26,28 @@ from core.tables import to_us
 
 SECOND = 1_000_000  # microseconds
 
+CALL = tuple(column for column in send_call.c if column.name != "payload")  # all that is not large
+
 # Built once: SQLAlchemy takes longer to build a statement than a database takes to run it.
 _CLOCK = literal_column("CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)", BigInteger)
 _NOW = select(_CLOCK)
 _LOCK_CAMPAIGN = select(campaign).where(campaign.c.id == bindparam("campaign_id")).with_for_update()
-_LOCK_CALL = select(send_call).where(send_call.c.id == bindparam("call_id")).with_for_update()
-# Locked in the order of `of`: the campaign first.
-_LOCK = (
-    select(send_call, campaign.c.state.label("campaign_state"))
-    .join_from(campaign, send_call, send_call.c.campaign_id == campaign.c.id)
-    .where(campaign.c.id == bindparam("campaign_id"), send_call.c.id == bindparam("call_id"))
-    .with_for_update(of=[campaign, send_call])
+_LOCK_CALL = select(*CALL).where(send_call.c.id == bindparam("call_id")).with_for_update()
+_PAYLOAD = select(send_call.c.payload).where(send_call.c.id == bindparam("call_id"))
+# Locked in the order of `OF`: the campaign first.
+_COLUMNS = ", ".join(f"send_call.{column.name}" for column in CALL)
+_LOCK = f"""SELECT {_COLUMNS}, campaign.state AS campaign_state{{clock}}
+FROM campaign JOIN send_call ON send_call.campaign_id = campaign.id
+WHERE campaign.id = :campaign_id AND send_call.id = :call_id{{lock}}"""  # noqa: S608 - our own columns
+_LOCK_AND_LOOK = (
+    _LOCK.format(clock="", lock=""),
+    _LOCK.format(
+        clock=", CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) AS clock",
+        lock=" FOR UPDATE OF campaign, send_call",
+    ),
 )
-_LOCK_AND_LOOK = _LOCK.add_columns(_CLOCK.label("clock"))
-_CHANGE_CALL = update(send_call).where(send_call.c.id == bindparam("call_id"))
-_MOVE = text("""UPDATE campaign SET progress_at = :now, pending = pending + :pending, reserved = reserved + :reserved,
-sent = sent + :sent, failed = failed + :failed, skipped = skipped + :skipped WHERE id = :campaign""")
-_MOVE_SQL = str(_MOVE)
+_MOVE = """UPDATE campaign SET progress_at = :now, pending = pending + :pending, reserved = reserved + :reserved,
+sent = sent + :sent, failed = failed + :failed, skipped = skipped + :skipped WHERE id = :campaign"""
 _NONE_MOVED = {"pending": 0, "reserved": 0, "sent": 0, "failed": 0, "skipped": 0}
 
 
@@ -85,11 +89,17 @@ def lock_call(connection: Connection, call_id: int) -> Row[Any] | None:
     return connection.execute(_LOCK_CALL, {"call_id": call_id}).first()
 
 
+def payload_of(connection: Connection, call_id: int) -> bytes:
+    """The compressed request body of a sealed call, which only a repeat needs."""
+    payload: bytes = connection.execute(_PAYLOAD, {"call_id": call_id}).scalar_one()
+    return payload
+
+
 def lock(connection: Connection, campaign_id: str, call_id: int) -> Locked | None:
     """Lock the campaign, then the call, in one statement; None where the campaign has no such call."""
     values = {"campaign_id": campaign_id, "call_id": call_id}
     on_postgresql = connection.dialect.name == "postgresql"
-    call = connection.execute(_LOCK_AND_LOOK if on_postgresql else _LOCK, values).first()
+    call = run(connection, _LOCK_AND_LOOK, values).first()
     if call is None:
         return None
     return Locked(call.campaign_state, call, call.clock if on_postgresql else database_now(connection))
@@ -98,12 +108,13 @@ def lock(connection: Connection, campaign_id: str, call_id: int) -> Locked | Non
 def move_counters(connection: Connection, campaign_id: str, now: int, **by: int) -> None:
     """Add to the campaign's counters; the table's check holds them to the total."""
     if any(by.values()):
-        connection.execute(_MOVE, {"campaign": campaign_id, "now": now, **_NONE_MOVED, **by})
+        run(connection, both(_MOVE), {"campaign": campaign_id, "now": now, **_NONE_MOVED, **by})
 
 
 def change_call(connection: Connection, call_id: int, now: int, **values: Any) -> None:
     """Update one call."""
-    connection.execute(_CHANGE_CALL, {"call_id": call_id, "updated_at": now, **values})
+    changes = {f"to_{name}": value for name, value in values.items()}
+    run(connection, both(_change(tuple(values))), {"call_id": call_id, "now": now, **changes})
 
 
 def move_and_change(connection: Connection, campaign_id: str, call_id: int, now: int, by: Moved, **values: Any) -> None:
@@ -114,14 +125,14 @@ def move_and_change(connection: Connection, campaign_id: str, call_id: int, now:
         return
     counters = {"campaign": campaign_id, "now": now, **_NONE_MOVED, **by}
     changes = {f"to_{name}": value for name, value in values.items()}
-    connection.execute(_move_and_change(tuple(values)), counters | changes | {"call_id": call_id})
+    statement = f"WITH moved AS ({_MOVE}) {_change(tuple(values))}"
+    run(connection, both(statement), counters | changes | {"call_id": call_id})
 
 
 @cache
-def _move_and_change(columns: tuple[str, ...]) -> TextClause:
+def _change(columns: tuple[str, ...]) -> str:
     changes = ", ".join(f"{column} = :to_{column}" for column in columns)
-    change = f"UPDATE send_call SET updated_at = :now, {changes} WHERE id = :call_id"  # noqa: S608 - our own columns
-    return text(f"WITH moved AS ({_MOVE_SQL}) {change}")
+    return f"UPDATE send_call SET updated_at = :now, {changes} WHERE id = :call_id"  # noqa: S608 - our own columns
 
 
 def plan_call(
@@ -142,14 +153,26 @@ def plan_call(
     )  # fmt: skip
 
 
-def each(connection: Connection, on_sqlite: str, on_postgresql: str) -> TextClause:
-    """A statement over the elements of a JSON array parameter: one round trip for a hundred rows on both engines."""
-    return _clause(on_postgresql if connection.dialect.name == "postgresql" else on_sqlite)
+Both = tuple[str, str]
+"""A statement as SQLite and as PostgreSQL take it, with parameters as :name."""
+
+
+def both(statement: str) -> Both:
+    """A statement that both engines take."""
+    return statement, statement
+
+
+def run(connection: Connection, statement: Both, values: Mapping[str, Any]) -> CursorResult[Any]:
+    """Run the engine's form of `statement` as it stands: SQLAlchemy's own forms take longer to prepare than most
+    statements of a call take to run. Values are those of the driver, so booleans come back as numbers on SQLite."""
+    if connection.dialect.name == "postgresql":
+        return connection.exec_driver_sql(_for_psycopg(statement[1]), values)
+    return connection.exec_driver_sql(statement[0], values)
 
 
 @cache
-def _clause(statement: str) -> TextClause:
-    return text(statement)
+def _for_psycopg(statement: str) -> str:
+    return re.sub(r"(?<!:):(\w+)", r"%(\1)s", statement.replace("%", "%%"))
 
 
 def as_json(values: Sequence[Any]) -> str:

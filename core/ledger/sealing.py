@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import zstandard
-from sqlalchemy import Connection, Row, text
+from sqlalchemy import Connection, Row
 
 from core.ledger import identity
 from core.ledger.blocks import blocked
@@ -15,12 +15,13 @@ from core.ledger.identity import Identity
 from core.ledger.rows import (
     Member,
     as_json,
+    both,
     change_call,
-    each,
     lock,
     move_and_change,
     move_counters,
     plan_call,
+    run,
 )
 from core.ledger.states import Call
 from core.tables import from_us
@@ -28,8 +29,8 @@ from core.tables import from_us
 _PENDING = """FROM delivery_ledger
 WHERE campaign_id = :campaign AND recipient_id BETWEEN :first AND :last AND status = 'pending'
 ORDER BY recipient_id LIMIT :batch"""
-_CANDIDATES = text(f"SELECT recipient_id, address, verbatim, variables {_PENDING}")
-_STILL_PENDING = text(f"SELECT recipient_id {_PENDING}")
+_CANDIDATES = both(f"SELECT recipient_id, address, verbatim, variables {_PENDING}")
+_STILL_PENDING = both(f"SELECT recipient_id {_PENDING}")
 _RESERVE = (
     """UPDATE delivery_ledger SET status = 'reserved', call_id = :call, updated_at = :now
     WHERE campaign_id = :campaign AND recipient_id IN (SELECT value FROM json_each(:ids)) AND status = 'pending'""",
@@ -84,7 +85,7 @@ class Request:
 
 def candidates(connection: Connection, call: Row[Any], batch: int) -> list[Member]:
     """The pending members of a planned call's range, in order."""
-    rows = connection.execute(_CANDIDATES, _range(call, batch))
+    rows = run(connection, _CANDIDATES, _range(call, batch))
     return [Member(row.recipient_id, row.address, row.verbatim or row.address, row.variables or "{}") for row in rows]
 
 
@@ -102,7 +103,7 @@ def seal(connection: Connection, campaign_id: str, call_id: int, request: Reques
         return None
     call, now = locked.call, locked.now
     considered = {one.member.recipient_id for one in request.fragments} | set(request.skips)
-    pending = set(connection.execute(_STILL_PENDING, _range(call, len(considered) + 1)).scalars())
+    pending = set(run(connection, _STILL_PENDING, _range(call, len(considered) + 1)).scalars())
     skips = {rid: reason for rid, reason in request.skips.items() if rid in pending}
     fresh = [one for one in request.fragments if one.member.recipient_id in pending]
     blocks = blocked(connection, {one.member.address: one.record for one in fresh}, from_us(now))
@@ -121,7 +122,7 @@ def skip(connection: Connection, campaign_id: str, skips: Mapping[str, str], now
     """Skip pending members, each for a reason."""
     if skips:
         rows = as_json([[campaign_id, recipient_id, reason] for recipient_id, reason in skips.items()])
-        done = connection.execute(each(connection, *_SKIP), {"skips": rows, "now": now})
+        done = run(connection, _SKIP, {"skips": rows, "now": now})
         move_counters(connection, campaign_id, now, pending=-done.rowcount, skipped=done.rowcount)
 
 
@@ -129,8 +130,8 @@ def _freeze(connection: Connection, call: Row[Any], kept: list[Fragment], reques
     ids = [one.member.recipient_id for one in kept]
     body = request.assemble([one.body for one in kept])
     key = f"{request.env}.{call.campaign_id}.{call.id}"
-    reserved = connection.execute(
-        each(connection, *_RESERVE), {"campaign": call.campaign_id, "call": call.id, "ids": as_json(ids), "now": now}
+    reserved = run(
+        connection, _RESERVE, {"campaign": call.campaign_id, "call": call.id, "ids": as_json(ids), "now": now}
     )
     if reserved.rowcount != len(ids):
         raise RuntimeError(f"Bug: reserved {reserved.rowcount} of {len(ids)} members of call {call.id}")

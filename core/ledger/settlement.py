@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, select
 from core.events import Event, Kind
 from core.ledger import tags
 from core.ledger.attempts import apply
-from core.ledger.rows import as_json, database_now, each, lock_call, move_counters
+from core.ledger.rows import as_json, database_now, lock_call, move_counters, run
 from core.ledger.states import Happening
 from core.ledger.tables import campaign
 from core.telemetry import Series
@@ -102,7 +102,7 @@ def settle_events(connection: Connection, events: Iterable[Event], env: str) -> 
     if changed:
         now = database_now(connection)
         rows = [[one.campaign_id, one.recipient_id, one.outcome, one.message_id] for _, one in changed]
-        connection.execute(each(connection, *_STORE), {"rows": as_json(rows), "now": now})
+        run(connection, _STORE, {"rows": as_json(rows), "now": now})
         newly = [was for was, _ in changed if was.status != "sent"]
         _move(connection, newly, now)
         _prove(connection, campaigns, newly, now)
@@ -123,7 +123,7 @@ def _found(connection: Connection, events: Sequence[Event]) -> dict[tuple[str, s
     pairs = sorted({(event.campaign_id, event.recipient) for event in events})
     if not pairs:
         return {}
-    rows = connection.execute(each(connection, *_FIND), {"pairs": as_json(pairs)})
+    rows = run(connection, _FIND, {"pairs": as_json(pairs)})
     return {
         (row.campaign_id, row.address): Delivery(
             row.campaign_id, row.recipient_id, row.status, row.call_id, row.outcome, row.provider_message_id
@@ -167,7 +167,7 @@ def _prove(connection: Connection, campaigns: Mapping[str, Row[Any]], newly: Seq
     ids = sorted({one.call_id for one in newly if one.status == "reserved" and one.call_id is not None})
     if not ids:
         return
-    for row in connection.execute(each(connection, *_PROVEN), {"ids": as_json(ids)}).all():
+    for row in run(connection, _PROVEN, {"ids": as_json(ids)}).all():
         call = lock_call(connection, row.id)
         if call is not None:
             apply(connection, campaigns[row.campaign_id].state, call, Happening.PROVEN, now)
