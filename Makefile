@@ -9,7 +9,7 @@ LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-h
 check = @printf '== %s\n' '$(1)'; $(2) || { printf '\n%s failed. Again, alone: %s\n' '$(1)' '$(2)' >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test lint types lock docs bench-sync bench-ingest bench-ledger incident chaos clean
+.PHONY: help run demo test lint types lock docs bench-sync bench-ingest bench-ledger incident fuzz chaos clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -61,6 +61,10 @@ bench-ledger: ## what the delivery ledger costs, on SQLite and on PostgreSQL
 incident: ## a queue redelivers batches that the provider had accepted; the last line says who got what
 	@bash dev/setup.sh
 	@$(PYTHON) -m bench.incident
+
+fuzz: ## 100,000 hostile webhook bodies at the endpoint; the last line says what crashed or was wrongly removed
+	@bash dev/setup.sh python
+	@$(PYTHON) -m bench.fuzz
 
 chaos: ## 96,000 sends while everything is killed and restarted, on SQLite and on PostgreSQL (15 minutes)
 	@bash dev/setup.sh test

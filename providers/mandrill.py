@@ -73,7 +73,7 @@ def _said(classifier: Classifier, received_at: datetime, item: dict[str, object]
         raise payload.Unreadable("the item has neither event nor type")
     recipient, metadata = found(item, f"{group}.email"), found(item, "msg.metadata")
     yield Said(
-        verdict=TEST_EVENT if _is_test(recipient) else classifier.judge(item),
+        verdict=TEST_EVENT if _is_test(recipient) else classifier.judge(_as_spelt_today(item)),
         recipient=recipient,
         event_id=payload.composite(*occurrence, recipient, item.get("ts")),
         occurred_at=payload.unix_moment(item.get("ts"), received_at),
@@ -81,6 +81,12 @@ def _said(classifier: Classifier, received_at: datetime, item: dict[str, object]
         tags=metadata if isinstance(metadata, dict) else NO_TAGS,
         detail=payload.detail(item | {"attempt": _last_attempt(item)}, DETAILS),
     )
+
+
+def _as_spelt_today(item: dict[str, object]) -> dict[str, object]:
+    """`item` with the name of its event as it is documented: soft_bounce was once posted as soft-bounce."""
+    event = item.get("event")
+    return item | {"event": event.replace("-", "_")} if isinstance(event, str) else item
 
 
 def _is_test(recipient: object) -> bool:

@@ -82,7 +82,8 @@ class SesEvents:
             return [None]
         if part == "complaint" and len(entries) > 1 and not self.shared_complaint_removes:
             return [{"emailAddress": entries}]
-        return entries
+        # Only deliveries list plain addresses: elsewhere, what is no object says nothing of anybody.
+        return entries if part == "delivery" else [one if isinstance(one, dict) else None for one in entries]
 
 
 def _address(recipient: object) -> object:

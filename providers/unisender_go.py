@@ -63,7 +63,10 @@ def _said(classifier: Classifier, request: Request, item: dict[str, object]) -> 
     data = item.get("event_data", item)
     if not isinstance(data, dict):
         raise payload.Unreadable("the event has no event_data")
-    if comparable(item.get("event_name")) not in (None, STATUS_EVENT):
+    name = item.get("event_name")
+    if name is not None and not isinstance(name, str):
+        raise payload.Unreadable("the event_name is not a text")
+    if comparable(name) not in (None, STATUS_EVENT):
         data = {}
     elif not isinstance(data.get("status"), str):
         raise payload.Unreadable("the event has no status")

@@ -204,10 +204,11 @@ class SendWork:
         return tally
 
     def _token(self, call_id: int) -> str:
-        """Take a token of the account's rate; a word if that would take longer than the broker may be kept waiting."""
+        """Take a token of the account's rate; a word if that would take longer than the broker or a stop may be kept
+        waiting."""
         deadline = time.monotonic() + TOKEN_WAIT_S
         while (wait_s := self._tools.rate.take()) > 0:
-            if time.monotonic() + wait_s > deadline:
+            if self._tools.slots.stopped() or time.monotonic() + wait_s > deadline:
                 with self._tools.engine.begin() as connection:
                     now = database_now(connection)
                     change_call(connection, call_id, now, due_at=now + int(wait_s * SECOND), publishes=0)

@@ -8,17 +8,18 @@ LOOK_S = 0.5  # how often a worker that waits for a slot looks whether it should
 
 
 class Slots:
-    """`most` calls at once; whoever waits for a slot gives up once `stopped` says so."""
+    """`most` calls at once; whoever waits, for a slot or for anything else before a call, gives up once `stopped` says
+    so."""
 
     def __init__(self, most: int, stopped: Callable[[], bool]) -> None:
         self._free = threading.Semaphore(most)
-        self._stopped = stopped
+        self.stopped = stopped
 
     @contextmanager
     def one(self) -> Iterator[bool]:
         """A slot for the length of the block; False instead where a stop came first."""
         taken = False
-        while not taken and not self._stopped():
+        while not taken and not self.stopped():
             taken = self._free.acquire(timeout=LOOK_S)
         try:
             yield taken

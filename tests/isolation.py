@@ -53,6 +53,13 @@ def channel(rabbitmq: RabbitMQ, topology: Topology) -> Iterator[BlockingChannel]
 @pytest.fixture
 def redis_prefix(redis_server: RedisServer, environment_name: str) -> Iterator[str]:
     """A key prefix of this test's own on the shared store."""
+    with own_keys(redis_server, environment_name) as prefix:
+        yield prefix
+
+
+@contextmanager
+def own_keys(redis_server: RedisServer, environment_name: str) -> Iterator[str]:
+    """A key prefix on the store; every key under it is deleted at the end."""
     prefix = f"{environment_name}:"
     yield prefix
     with redis.Redis.from_url(redis_server.url) as client:
@@ -94,12 +101,19 @@ def process_environ(
     environment_name: str, rabbitmq: RabbitMQ, redis_server: RedisServer, redis_prefix: str, sqlite_url: str
 ) -> dict[str, str]:
     """The whole environment of a process of ours that works on this test's own names; change it before starting one."""
+    return environ_of(environment_name, rabbitmq.url, redis_server.url, redis_prefix, sqlite_url)
+
+
+def environ_of(
+    environment_name: str, amqp_url: str, redis_url: str, redis_prefix: str, database_url: str
+) -> dict[str, str]:
+    """The whole environment of a process of ours that works on names of its own."""
     return {
         "PATH": os.environ["PATH"],
         "MAILWARD_ENV": environment_name,
-        "AMQP_URL": rabbitmq.url,
-        "REDIS_URL": redis_server.url,
-        "DATABASE_URL": sqlite_url,
+        "AMQP_URL": amqp_url,
+        "REDIS_URL": redis_url,
+        "DATABASE_URL": database_url,
         "RECIPIENT_KEY": f"{redis_prefix}{{address}}",
         "RETRY_DELAYS": ",".join(map(str, RETRY_DELAYS_S)),
     }

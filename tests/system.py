@@ -124,6 +124,12 @@ class System:
         with self.channel() as channel:
             return int(channel.queue_declare(queue, passive=True).method.message_count)
 
+    def depths(self) -> dict[str, int]:
+        """Ready messages in every queue there is."""
+        with self.channel() as channel:
+            queues = topology.queue_names(self.topology)
+            return {name: int(channel.queue_declare(name, passive=True).method.message_count) for name in queues}
+
     def letters(self) -> list[tuple[Any, bytes]]:
         """Take every dead letter away: (properties, body) in order."""
         found: list[tuple[Any, bytes]] = []

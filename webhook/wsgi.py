@@ -16,6 +16,8 @@ from core.recipients import RecipientStore
 from core.telemetry import Counters
 from core.topology import Topology
 from providers import registry
+from providers.entry import Fetch
+from providers.fetching import https_get
 from sender.campaign import Campaigns
 from sender.clients import configured
 from webhook import doors, health, openapi
@@ -41,17 +43,19 @@ def _app() -> Flask:
     return application(current, counters)
 
 
-def application(current: settings.Settings, counters: Counters) -> Flask:
-    """The application that `current` asks for; it counts in `counters`. Nothing connects before the first request."""
+def application(current: settings.Settings, counters: Counters, fetch: Fetch = https_get) -> Flask:
+    """The application that `current` asks for; it counts in `counters`, and `fetch` gets it what proofs need (a
+    certificate, say). Nothing connects before the first request."""
     names = Topology(topology.queue_prefix(current.env), current.retry_delays_s)
     publisher = Publisher(current.amqp_url, connection_name="mailward web")
     endpoint = Endpoint(
-        providers=registry.configured(current),
+        providers=registry.configured(current, fetch),
         missing=registry.missing,
         publisher=publisher,
         topology=names,
         counters=counters,
         clock=clock.utc_now,
+        fetch=fetch,
     )
     client = recipients.connect(current)
     engine = database.create(current.database_url, current.database_schema)

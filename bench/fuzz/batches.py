@@ -37,13 +37,17 @@ def sendgrid(body: bytes) -> Stated:
 
 def sparkpost(body: bytes) -> Stated:
     """Classes 10 and 30; class 90 unsubscribes, and class 25 is an echo of the suppression list."""
-    for item in objects(read(body)):
-        for event in (item["msys"] if isinstance(item.get("msys"), dict) else {}).values():
-            for about in (at(event, "rcpt_to"), at(event, "raw_rcpt_to")):
-                if one_of(at(event, "type"), "spam_complaint"):
-                    yield COMPLAINT, about
-                if one_of(at(event, "type"), "bounce", "out_of_band") and one_of(at(event, "bounce_class"), "10", "30"):
-                    yield HARD, about
+    for event in (one for item in objects(read(body)) for one in objects(_values(item.get("msys")))):
+        about, raw = event.get("rcpt_to"), event.get("raw_rcpt_to")
+        for one in (raw, about) if about is None or str(about).lower() == str(raw).lower() else (about,):
+            if one_of(event.get("type"), "spam_complaint"):
+                yield COMPLAINT, one
+            if one_of(event.get("type"), "bounce", "out_of_band") and one_of(event.get("bounce_class"), "10", "30"):
+                yield HARD, one
+
+
+def _values(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else []
 
 
 def mailjet(body: bytes) -> Stated:
@@ -84,7 +88,9 @@ def mailtrap(body: bytes) -> Stated:
         name, category, about = (event.get(key) for key in ("event", "bounce_category", "email"))
         if one_of(name, "spam"):
             yield COMPLAINT, about
-        is_dead = one_of(category, "badrecipient", "hard") or (category is None and is_bad_address(event.get("response")))
+        is_dead = one_of(category, "badrecipient", "hard") or (
+            category is None and is_bad_address(event.get("response"))
+        )
         if one_of(name, "bounce") and is_dead:
             yield HARD, about
 
@@ -101,8 +107,8 @@ def _events(body: bytes) -> Iterator[dict[str, Any]]:
 
 def unisender_go(body: bytes) -> Stated:
     """Only events about the status of a mail name a recipient."""
-    whole = read(body)
-    users = objects(whole["events_by_user"]) if "events_by_user" in whole else [{"events": [whole]}]
+    whole = objects(read(body))
+    users = [user for one in whole for user in objects(one.get("events_by_user", {"events": [one]}))]
     for event in (event for user in users for event in objects(user.get("events"))):
         data = event.get("event_data", event)
         if event.get("event_name") is not None and not one_of(event.get("event_name"), "transactional_email_status"):

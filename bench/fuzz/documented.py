@@ -5,7 +5,7 @@ Under the default settings. Where the documentation leaves a gap, mailward's cla
 
 from collections.abc import Callable, Mapping
 
-from bench.fuzz import batches, single
+from bench.fuzz import batches, single, wrapped
 from bench.fuzz.evidence import Evidence
 from bench.fuzz.single import Stated
 
@@ -13,16 +13,16 @@ DOCUMENTED: Mapping[str, Callable[[bytes], Stated]] = {
     "brevo": batches.brevo,
     "cloudflare": single.cloudflare,
     "mailersend": single.mailersend,
-    "mailgun": single.mailgun,
+    "mailgun": wrapped.mailgun,
     "mailjet": batches.mailjet,
     "mailtrap": batches.mailtrap,
     "mandrill": batches.mandrill,
     "postal": single.postal,
     "postmark": single.postmark,
     "resend": single.resend,
-    "scaleway": single.scaleway,
+    "scaleway": wrapped.scaleway,
     "sendgrid": batches.sendgrid,
-    "ses": single.ses,
+    "ses": wrapped.ses,
     "sparkpost": batches.sparkpost,
     "unisender_go": batches.unisender_go,
 }

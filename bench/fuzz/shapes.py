@@ -84,9 +84,9 @@ def _write_form(structure: Any, ascii_only: bool) -> bytes:
 
 def _read_multipart(body: bytes) -> tuple[Any, Write]:
     parts = (part.partition("\r\n\r\n") for part in body.decode(errors="replace").split(f"{BOUNDARY.decode()}\r\n")[1:])
-    return [[head, value.partition(f"\r\n{BOUNDARY.decode()}--")[0].removesuffix("\r\n")] for head, _, value in parts], (
-        _write_multipart
-    )
+    return [
+        [head, value.partition(f"\r\n{BOUNDARY.decode()}--")[0].removesuffix("\r\n")] for head, _, value in parts
+    ], (_write_multipart)
 
 
 def _write_multipart(structure: Any, ascii_only: bool) -> bytes:

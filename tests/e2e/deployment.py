@@ -64,10 +64,11 @@ class Deployment:
             ["/bin/sh", "-c", command], cwd=ROOT, env=self.environ | changes, capture_output=True, text=True, timeout=60
         )
 
-    def start_web(self, *options: str, **changes: str) -> Door:
-        """Start the web process, with further `options` of gunicorn; returns once it can take webhooks."""
-        command = procfile()["web"].split()
-        process = self.system.start(*command, *options, name="web", **changes)
+    def start_web(self, *options: str, app: str = "", **changes: str) -> Door:
+        """Start the web process, with further `options` of gunicorn, or with another `app` than the Procfile's; returns
+        once it can take webhooks."""
+        *command, own = procfile()["web"].split()
+        process = self.system.start(*command, *options, app or own, name="web", **changes)
         wait_until(lambda: self.ready() or process.poll() is not None, f"{self.url}/readyz says 200")
         assert process.poll() is None, self.system.log("web")
         return self.open_door()

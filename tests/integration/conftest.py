@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 import redis
@@ -10,8 +11,10 @@ from sqlalchemy import Engine
 from core import database
 from core.tables import metadata
 from core.topology import Topology
+from dev.sandbox.server import API_KEY, SandboxServer
 from dev.services import PostgreSQL
-from tests.sending import World
+from sender.clients.resend import Resend
+from tests.sending import Provider, World
 from tests.system import System
 
 
@@ -40,6 +43,26 @@ def world(engine: Engine, redis_client: redis.Redis, redis_prefix: str) -> Itera
     yield World(engine, redis_client, env)
     for key in redis_client.scan_iter(f"mailward:{env}:*"):
         redis_client.delete(key)
+
+
+@pytest.fixture
+def sandbox(shared_sandbox: SandboxServer) -> SandboxServer:
+    """What stands for Resend, empty and without faults."""
+    shared_sandbox.reset()
+    return shared_sandbox
+
+
+@pytest.fixture
+def sandboxed(world: World, sandbox: SandboxServer) -> World:
+    """A ledger with a worker that sends through the real client to the sandbox."""
+    return World(world.engine, world.redis, world.env, provider=cast(Provider, Resend(API_KEY, sandbox.url)))
+
+
+@pytest.fixture(scope="session")
+def shared_sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxServer]:
+    """The one behind `sandbox`: a start takes a second, to forget everything a millisecond."""
+    with SandboxServer(tmp_path_factory.mktemp("sandbox")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -168,6 +168,29 @@ def test_rabbitmq_restarted_under_the_consumer_loses_nothing(on_own_rabbitmq: Sy
     assert system.stop(process) == 0
 
 
+def test_a_connection_that_the_broker_closes_while_work_is_in_hand_costs_no_attempt(
+    on_own_rabbitmq: System, own_rabbitmq: RabbitMQ, own_redis: RedisServer
+) -> None:
+    system = on_own_rabbitmq
+    system.environ["REDIS_URL"] = own_redis.url
+    system.put(ADDRESSES)
+    process = system.start()
+    wait_until(lambda: '"consuming"' in system.log(), "consuming")
+    own_redis.stop()
+    system.publish(event(number) for number in range(1, 31))
+    wait_until(lambda: '"outage"' in system.log(), "the work is in hand and cannot be done")
+
+    own_rabbitmq.ctl("close_all_connections", "no heartbeat for too long")
+    wait_until(lambda: '"reconnecting"' in system.log(), "noticed")
+    own_redis.start()
+    wait_until(lambda: system.applied() == 30, "applied", 60)
+
+    assert [system.record(address) for address in ADDRESSES] == [None] * 30
+    assert_no_attempt_was_used(system)
+    assert system.outcomes() == {"removed": 30}
+    assert system.stop(process) == 0
+
+
 def test_a_consumer_started_before_a_frozen_broker_works_once_it_thaws(
     on_own_rabbitmq: System, own_rabbitmq: RabbitMQ
 ) -> None:

@@ -365,6 +365,24 @@ def test_the_letters_of_events_types_and_actions_may_be_of_either_case() -> None
     assert [event.kind for event in read(form(items)).events] == [Kind.HARD_BOUNCE, Kind.REJECTED]
 
 
+@pytest.mark.parametrize(
+    ("event", "kind"),
+    [
+        ("soft-bounce", Kind.SOFT_BOUNCE),
+        ("soft_bounce", Kind.SOFT_BOUNCE),
+        ("hard-bounce", Kind.HARD_BOUNCE),
+        ("Hard_Bounce", Kind.HARD_BOUNCE),
+    ],
+)
+def test_a_bounce_is_one_however_the_words_of_its_name_are_joined(event: str, kind: Kind) -> None:
+    assert only_event(said_of(event)).kind is kind
+
+
+@pytest.mark.parametrize("reason", ["hard-bounce", "hard_bounce", "spam", "unsub", "invented", None])
+def test_a_reject_is_no_new_evidence_whatever_its_reason(reason: object) -> None:
+    assert only_event(said_of("reject", reject={"reason": reason})).kind is Kind.REJECTED
+
+
 @pytest.mark.parametrize("item", [{}, {"event": None}, {"event": 5}, {"event": ["spam"], "type": {}}])
 def test_an_item_without_event_and_type_is_parked(item: object) -> None:
     assert read(form([item])).parked == (ParkedItem(0, "the item has neither event nor type"),)

@@ -232,6 +232,19 @@ def test_an_entry_that_names_no_single_address_removes_nobody(entry: object) -> 
     assert (said.events, len(said.parked)) == ((), 1)
 
 
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("bounce_permanent_general", "bounce.bouncedRecipients"),
+        ("complaint", "complaint.complainedRecipients"),
+    ],
+)
+def test_an_address_that_stands_bare_where_ses_writes_objects_removes_nobody(name: str, path: str) -> None:
+    said = read(changed(name, path, [JANE]))
+
+    assert (said.events, len(said.parked)) == ((), 1)
+
+
 def test_a_complaint_of_one_of_several_is_parked_for_an_operator_to_say_whose_it_is() -> None:
     said = read(recorded("ses", "complaint_two_recipients"))
     unaddressed = said.parked[0].unaddressed

@@ -158,6 +158,15 @@ def test_a_removal_that_names_no_single_recipient_is_parked(email: object) -> No
     assert (said.events, [item.index for item in said.parked]) == ((), [0])
 
 
+@pytest.mark.parametrize("name", [[], ["transactional_email_status"], {"name": "transactional_email_status"}, 5, True])
+def test_an_event_whose_name_is_no_text_removes_nobody(name: object) -> None:
+    body = json.loads(recorded("unisender_go", "spam"))
+    body["events_by_user"][0]["events"][0]["event_name"] = name
+    said = read(json.dumps(body).encode())
+
+    assert (said.events, [item.reason for item in said.parked]) == ((), ["the event_name is not a text"])
+
+
 @pytest.mark.parametrize("reason", ["ERR_SPAM_REJECTED", "Err_Mailbox_Full"])
 def test_the_letters_of_a_reason_may_be_of_either_case(reason: str) -> None:
     said = said_of(status="HARD_BOUNCED", delivery_info={"delivery_status": reason})
