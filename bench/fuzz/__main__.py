@@ -32,6 +32,8 @@ def main() -> int:
     with click.progressbar(length=total, label="bodies", file=sys.stderr) as bar:
         for place, name in enumerate(names):
             _post(campaign, name, total // len(names) + (place < total % len(names)), first_seed, bar)
+    for name, tally in campaign.tallies.items():
+        print(f"{name:14s} {' '.join(f'{what} {n:,}' for what, n in asdict(tally).items())}")
     report = _report(campaign, time.monotonic() - started)
     print(json.dumps(report))
     return 1 if report["crashes"] or report["unjustified_removals"] else 0
@@ -54,10 +56,8 @@ def _post(campaign: Campaign, name: str, n: int, first_seed: int, bar: Any) -> N
         bar.update(1)
 
     each()
-    tally = campaign.tallies[name]
-    if tally.bodies != n:
-        raise RuntimeError(f"{name}: {tally.bodies} bodies were drawn instead of {n}")
-    print(f"{name:14s} {json.dumps(asdict(tally))}", flush=True)
+    if (drawn := campaign.tallies[name].bodies) != n:
+        raise RuntimeError(f"{name}: {drawn} bodies were drawn instead of {n}")
 
 
 def _report(campaign: Campaign, seconds: float) -> dict[str, object]:

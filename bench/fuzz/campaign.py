@@ -11,6 +11,7 @@ from bench.fuzz.documented import evidence
 from bench.fuzz.evidence import justified
 from bench.fuzz.posts import post
 from core import clock, wire
+from core.errors import Undecodable
 from core.messages import Outgoing
 from core.telemetry import Counters
 from core.topology import Topology
@@ -24,8 +25,8 @@ LONGEST_SHOWN = 3000  # bytes of a body
 
 @dataclass
 class Tally:
-    """What became of the bodies of one provider; `removals` are the events that would remove somebody, and an event that
-    could not be stored is a crash too."""
+    """What became of the bodies of one provider; `removals` are the events that would remove somebody, and an event
+    that could not be stored is a crash, too."""
 
     bodies: int = 0
     accepted: int = 0
@@ -84,10 +85,17 @@ class Campaign:
         self._judge(name, made.body, published)
 
     def _judge(self, name: str, body: bytes, published: Sequence[Outgoing]) -> None:
-        tally, work = self.tallies[name], self._topology.events.name
-        found = evidence(name, body)
-        for event in [wire.decode(one.body) for one in published if one.routing_key == work]:
+        tally, found = self.tallies[name], evidence(name, body)
+        for message in published:
+            if message.routing_key != self._topology.events.name:
+                continue
             tally.events += 1
+            try:
+                event = wire.decode(message.body)
+            except Undecodable as error:
+                tally.crashes += 1
+                self._show(name, f"an event that no consumer can read: {error}", body)
+                continue
             tally.removals += event.removes
             if faults := unclean(event):
                 tally.crashes += 1
