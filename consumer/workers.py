@@ -1,15 +1,13 @@
 """The wiring table: which word on the command line runs which loop. The composition root of the consumer processes."""
 
+import importlib
 import threading
 from collections.abc import Callable, Mapping
 
 from config.settings import Settings
 from consumer.apply_events import EventWork
-from consumer.clock import run_clock
-from consumer.cloudflare import run_cloudflare
 from consumer.intake import Intake
 from consumer.loop import Loop
-from consumer.sends import run_sends
 from consumer.stopping import Stopping
 from consumer.successors import Successors
 from core import database
@@ -52,11 +50,20 @@ def run_all(settings: Settings, stopping: Stopping) -> None:
         thread.join()
 
 
+def _when_asked(module: str, name: str) -> Run:
+    """The function `name` of `module`, imported when it runs: no process carries what only its siblings need."""
+
+    def run(settings: Settings, stopping: Stopping) -> None:
+        getattr(importlib.import_module(module), name)(settings, stopping)
+
+    return run
+
+
 PROCESSES: Mapping[str, Run] = {
     "events": run_events,
-    "sends": run_sends,
-    "clock": run_clock,
-    "cloudflare": run_cloudflare,
+    "sends": _when_asked("consumer.sends", "run_sends"),
+    "clock": _when_asked("consumer.clock", "run_clock"),
+    "cloudflare": _when_asked("consumer.cloudflare", "run_cloudflare"),
 }
 WORKERS: Mapping[str, Run] = {**PROCESSES, "all": run_all}
 
