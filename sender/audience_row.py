@@ -45,10 +45,17 @@ def row(fields: dict[str, Any], keep_local_case: bool) -> Row:
     normal, verbatim = address.normal, address.verbatim
     given = fields.pop("recipient_id" if "recipient_id" in fields else "id", None)
     recipient_id = digest(normal) if given is None or given == "" else _checked(given)
-    variables = _encode(fields) if fields else "{}"
+    variables = _variables(fields)
     if not variables.isascii():
         variables.encode()
     return Row(recipient_id, normal, "" if verbatim == normal else verbatim, variables)
+
+
+def _variables(fields: dict[str, Any]) -> str:
+    try:
+        return _encode(fields) if fields else "{}"
+    except ValueError:
+        raise ValueError("a number out of range") from None
 
 
 def _checked(given: object) -> str:

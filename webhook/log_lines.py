@@ -6,12 +6,28 @@ import os
 STDOUT = 1
 
 
+class _NoLock:
+    """What logging may take for a lock, both in the way of Python 3.11 and in that of 3.13."""
+
+    def acquire(self) -> bool:
+        return True
+
+    def release(self) -> None:
+        pass
+
+    def __enter__(self) -> bool:
+        return True
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
 class LineHandler(logging.Handler):
     """Writes a line with one system call. It needs no lock: nothing is buffered, and a line is far below PIPE_BUF."""
 
     def createLock(self) -> None:
         """No lock; logging looks at this attribute."""
-        self.lock = None
+        self.lock = _NoLock()  # type: ignore[assignment]  # typed as the real one
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write `record` to standard output."""

@@ -76,7 +76,7 @@ def test_the_local_part_keeps_its_case_where_that_is_the_policy() -> None:
         ("[" * 60_000, "not JSON"),
         ('["jane@example.com"]', "not an object"),
         ('{"email":"jane@example.com","a":' + "[" * 60 + "]" * 60 + "}", "nested too deeply"),
-        ('{"email":"jane@example.com","a":1e999}', "Out of range float values are not JSON compliant"),
+        ('{"email":"jane@example.com","a":1e999}', "a number out of range"),
         ('{"email":"jane@example.com","a":"\\ud800"}', "half of a character (a lone surrogate)"),
         ('{"name":"Jane"}', "must have either address or email"),
         ('{"email":"jane@example.com","address":"Main Street 1"}', "must have either address or email"),
