@@ -22,8 +22,10 @@ _REDIS_CODES: dict[type[BaseException], str] = {
     redis.exceptions.NoPermissionError: "NOPERM",
     redis.exceptions.OutOfMemoryError: "OOM",
 }
-# The last is how Redis 7.0 says NOPERM of a command inside a script.
-_REDIS_REFUSALS = ("READONLY", "NOPERM", "OOM", "MISCONF", "NOREPLICAS", "The user executing the script")
+# The last two are how Redis 7.0 and 8 say NOPERM of a command inside a script.
+_REDIS_REFUSALS = (
+    "READONLY", "NOPERM", "OOM", "MISCONF", "NOREPLICAS", "The user executing the script", "ACL failure in script",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
