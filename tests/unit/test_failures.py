@@ -57,6 +57,7 @@ REDIS_REPLIES = {
     "READONLY You can't write against a read only replica.": REFUSED,
     "NOPERM this user has no permissions to run the 'del' command": REFUSED,
     "ERR The user executing the script can't run this command or subcommand script: 33df, on @user_script:6.": REFUSED,
+    "ACL failure in script: User jane has no permissions to run the 'del' command script: b0d6.": REFUSED,
     "OOM command not allowed when used memory > 'maxmemory'.": REFUSED,
     "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.": REFUSED,
     "NOREPLICAS Not enough good replicas to write.": REFUSED,
