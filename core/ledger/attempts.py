@@ -31,6 +31,7 @@ _ELSEWHERE = (
     WHERE d.campaign_id = :campaign AND d.call_id <> :call AND c.attempts > 0
     AND d.recipient_id = ANY(ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS jsonb))))""",
 )
+TOO_MANY = 429  # HTTP status
 RETRY_FIRST_S, RETRY_LAST_S = 5, 600  # pauses between attempts under one key, doubling
 
 
@@ -178,7 +179,9 @@ def _values(call: Row[Any], state: Call, taints: bool, result: Result | None, no
     if result is not None:
         values |= {"http_status": result.http_status or None, "error": result.error[:200] or None}
     if state is Call.RETRY_WAIT:
-        backoff_s = min(RETRY_FIRST_S * 2 ** min(call.attempts, 10), RETRY_LAST_S)
+        # "Too many" is about the account and says itself how long: a call must not wait longer for having met it often.
+        doublings = 0 if result is not None and result.http_status == TOO_MANY else min(call.attempts, 10)
+        backoff_s = min(RETRY_FIRST_S * 2**doublings, RETRY_LAST_S)
         values["due_at"] = now + int(max(backoff_s, result.retry_after_s if result else 0) * SECOND)
     if state is Call.ACCEPTED:
         values |= {"payload": None, "members": None}
