@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
-import pika
 import pytest
 from pika.exceptions import AMQPError
 
+from core.topology import Topology
 from dev.services import PostgreSQL, RabbitMQ, RedisServer, Server, ServerMissing
 
 pytest_plugins = ["tests.isolation"]
@@ -87,12 +87,11 @@ def own_postgresql(services_directory: Path) -> Iterator[PostgreSQL]:
 
 def _takes_queues(broker: RabbitMQ) -> bool:
     """Whether the broker does more than answer: killed just after a declaration, 3.10 may never take a queue again."""
+    from tests.isolation import declared  # a plugin, which pytest wants to import itself
+
     try:
-        with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
-            channel = connection.channel()
-            name = f"probe-{uuid.uuid4().hex}"
-            channel.queue_declare(name, durable=True, arguments={"x-queue-type": "quorum"})
-            channel.queue_delete(name)
+        with declared(broker.url, Topology(f"probe-{uuid.uuid4().hex}.", (1, 2))):
+            pass
     except AMQPError:
         return False
     return True
