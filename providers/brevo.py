@@ -35,9 +35,8 @@ def said(item: dict[str, object], received_at: datetime) -> Iterator[Said]:
 
     Its `id` is that of the webhook or the account, the same in every post, so the event's own is made of its parts.
     """
-    name, recipient, message_id = (item.get(key) for key in ("event", "email", "message-id"))
-    if not isinstance(name, str):
-        raise payload.Unreadable("the item has no event")
+    name = payload.read_text(item, "event")
+    recipient, message_id = item.get("email"), item.get("message-id")
     time = next((value for key in TIMES if (value := item.get(key))), None)
     yield Said(
         verdict=_classifier.judge(item),

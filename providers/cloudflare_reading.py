@@ -42,11 +42,9 @@ class Reading:
     def normalise(self, request: Request) -> Normalised:
         """See Provider.normalise."""
         try:
-            body = payload.read_object(request.body)
+            body = payload.read_event(request.body, "type")
         except payload.Unreadable as error:
             return outcome.parked(outcome.WHOLE_BODY, str(error))
-        if not isinstance(body.get("type"), str):
-            return outcome.parked(outcome.WHOLE_BODY, "the body has no type")
         if objection := self._objection(body):
             return outcome.parked(outcome.FIRST_ITEM, objection)
         verdict = self._classifier.judge(body)

@@ -38,17 +38,19 @@ class Said:
     single_use: str = ""
 
 
-Read = Callable[[dict[str, object]], Iterable[Said]]
+Batch = Callable[[bytes], Iterable[object]]
+"""The items of a body, none where it says nothing. Raises payload.Unreadable: then the body is parked whole."""
+Read = Callable[[dict[str, object], datetime], Iterable[Said]]
+"""What an item (a JSON object) means, given when its body was received; nothing where it means nothing. Raises
+payload.Unreadable: then that item is parked, and its neighbours go on."""
 
 
-def normalised(
-    provider: str, request: Request, items: Iterable[object], read: Read, *, keep_local_case: bool
-) -> Normalised:
-    """The outcome of `items` in the order of their body.
-
-    `read` says what an item (a JSON object) means, nothing where it means nothing; it may raise payload.Unreadable,
-    and then that item is parked whole.
-    """
+def normalised(provider: str, batch: Batch, read: Read, keep_local_case: bool, request: Request) -> Normalised:
+    """The outcome of every item of a verified body, in their order. Never raises where `batch` and `read` do not."""
+    try:
+        items = batch(request.body)
+    except payload.Unreadable as error:
+        return outcome.parked(outcome.WHOLE_BODY, str(error))
     return outcome.merged(_outcomes(provider, request, items, read, keep_local_case))
 
 
@@ -60,7 +62,7 @@ def _outcomes(
             yield index, outcome.parked(index, "the item is not a JSON object")
             continue
         try:
-            said = tuple(read(item))
+            said = tuple(read(item, request.received_at))
         except payload.Unreadable as error:
             yield index, outcome.parked(index, str(error))
             continue

@@ -5,11 +5,12 @@ webhooks/mailersend.py.
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import partial
 
 from config.settings import Settings
-from providers import items, outcome, payload, tag_texts
-from providers.base import PUBLIC_TEST, Answers, Normalised, ProofRefused, Request
+from providers import items, payload, tag_texts
+from providers.base import PUBLIC_TEST, Answers, ProofRefused, Request
 from providers.composed import Composed
 from providers.conditions import found
 from providers.entry import Entry, Fetch
@@ -42,7 +43,7 @@ def mailersend(secrets: Sequence[str], *, keep_local_case: bool = False) -> Comp
     """
     if PUBLIC_SECRET in secrets:
         raise ValueError("holds the secret of MailerSend's test pings, which everybody knows")
-    read = partial(_normalise, TABLE.ready(), keep_local_case)
+    read = partial(items.normalised, NAME, _batch, partial(_said, TABLE.ready()), keep_local_case)
     return Composed(NAME, _Scheme("signature", secrets), read, samples.sample, ANSWERS)
 
 
@@ -68,20 +69,12 @@ def _is_ping(body: bytes) -> bool:
         return False
 
 
-def _normalise(classifier: Classifier, keep_local_case: bool, request: Request) -> Normalised:
-    try:
-        body = payload.read_object(request.body)
-    except payload.Unreadable as error:
-        return outcome.parked(outcome.WHOLE_BODY, str(error))
-    if not isinstance(body.get("type"), str):
-        return outcome.parked(outcome.WHOLE_BODY, "the body has no type")
-    if body["type"] == PING:
-        return Normalised()
-    read = partial(_said, classifier, request)
-    return items.normalised(NAME, request, [body], read, keep_local_case=keep_local_case)
+def _batch(body: bytes) -> list[object]:
+    event = payload.read_event(body, "type")
+    return [] if event["type"] == PING else [event]
 
 
-def _said(classifier: Classifier, request: Request, body: dict[str, object]) -> Iterator[Said]:
+def _said(classifier: Classifier, body: dict[str, object], received_at: datetime) -> Iterator[Said]:
     recipient = next((one for path in RECIPIENTS if isinstance(one := found(body, path), str)), None)
     message = found(body, "data.message_id") or found(body, "data.email.message.id")
     moment = found(body, "data.created_at") or body.get("created_at")
@@ -90,7 +83,7 @@ def _said(classifier: Classifier, request: Request, body: dict[str, object]) -> 
         verdict=classifier.judge(body),
         recipient=recipient,
         event_id=own_id or payload.composite(body["type"], recipient, message, moment),
-        occurred_at=payload.moment(moment, request.received_at),
+        occurred_at=payload.moment(moment, received_at),
         provider_message_id=payload.identifier(message),
         tags=tag_texts.named(found(body, "data.tags") or found(body, "data.email.tags")),
         detail=payload.detail(body, DETAILS),

@@ -37,27 +37,24 @@ def mailgun(secrets: Sequence[str], *, tolerance_s: int = 300, keep_local_case: 
     return Composed(
         name=NAME,
         scheme=SignedToken(secrets, window_s=max(WINDOW_S, tolerance_s), future_s=tolerance_s),
-        read=partial(_read, keep_local_case=keep_local_case),
+        read=partial(_read, keep_local_case),
         make_sample=samples.sample,
     )
 
 
-def _read(request: Request, *, keep_local_case: bool) -> Normalised:
+def _read(keep_local_case: bool, request: Request) -> Normalised:
     try:
         post = mailgun_post.read(request.body)
     except payload.Unreadable as error:
         return outcome.parked(outcome.WHOLE_BODY, str(error))
     if not isinstance(post.said.get("event"), str):
         return outcome.parked(outcome.WHOLE_BODY, "the body names no event")
-    read = partial(
-        mailgun_legacy.said if post.is_form else _said,
-        single_use=f"{NAME}:{payload.identifier(post.proof.get('token'))}",
-        received_at=request.received_at,
-    )
-    return items.normalised(NAME, request, (post.said,), read, keep_local_case=keep_local_case)
+    single_use = f"{NAME}:{payload.identifier(post.proof.get('token'))}"
+    said = partial(mailgun_legacy.said if post.is_form else _said, single_use)
+    return items.normalised(NAME, lambda _: (post.said,), said, keep_local_case, request)
 
 
-def _said(data: dict[str, object], *, single_use: str, received_at: datetime) -> tuple[Said, ...]:
+def _said(single_use: str, data: dict[str, object], received_at: datetime) -> tuple[Said, ...]:
     """What `data`, the member `event-data` of a JSON post, says."""
     verdict = CLASSIFIER.judge(data)
     variables = data.get("user-variables")

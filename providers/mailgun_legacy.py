@@ -12,7 +12,7 @@ DETAILS = {"form": ("code", "reason", "error", "notification", "description")}
 CLASSIFIER = LEGACY_TABLE.ready()
 
 
-def said(form: dict[str, object], *, single_use: str, received_at: datetime) -> tuple[Said, ...]:
+def said(single_use: str, form: dict[str, object], received_at: datetime) -> tuple[Said, ...]:
     """What `form` (name → value) says; its time is that of its proof."""
     headers = list(_headers(form))
     message_id = _message_id(form, headers)

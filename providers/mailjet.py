@@ -27,9 +27,8 @@ def mailjet(secrets: Sequence[str], *, keep_local_case: bool = False) -> Compose
 
 def said(item: dict[str, object], received_at: datetime) -> Iterator[Said]:
     """What one event says. Raises payload.Unreadable where it has no name."""
-    name, recipient, time = item.get("event"), item.get("email"), item.get("time")
-    if not isinstance(name, str):
-        raise payload.Unreadable("the item has no event")
+    name = payload.read_text(item, "event")
+    recipient, time = item.get("email"), item.get("time")
     # A number beyond 2^53, which only survives where it never becomes a float.
     message_id = payload.identifier(item.get("MessageID")) or payload.identifier(item.get("Message_GUID"))
     yield Said(

@@ -5,11 +5,11 @@ webhooks/mailtrap.py.
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import partial
 
 from config.settings import Settings
-from providers import items, outcome, payload
-from providers.base import Normalised, Request
+from providers import items, payload
 from providers.composed import Composed
 from providers.entry import Entry, Fetch
 from providers.hmac_body import HmacBody
@@ -28,17 +28,8 @@ def mailtrap(secrets: Sequence[str], *, keep_local_case: bool = False) -> Compos
 
     Raises ValueError where there is none or an empty one.
     """
-    read = partial(_normalise, TABLE.ready(), keep_local_case)
+    read = partial(items.normalised, NAME, _batch, partial(_said, TABLE.ready()), keep_local_case)
     return Composed(NAME, HmacBody("mailtrap-signature", secrets), read, samples.sample)
-
-
-def _normalise(classifier: Classifier, keep_local_case: bool, request: Request) -> Normalised:
-    try:
-        batch = _batch(request.body)
-    except payload.Unreadable as error:
-        return outcome.parked(outcome.WHOLE_BODY, str(error))
-    read = partial(_said, classifier, request)
-    return items.normalised(NAME, request, batch, read, keep_local_case=keep_local_case)
 
 
 def _batch(body: bytes) -> list[object]:
@@ -67,16 +58,15 @@ def _line(line: bytes) -> object:
         return None
 
 
-def _said(classifier: Classifier, request: Request, item: dict[str, object]) -> Iterator[Said]:
-    if not isinstance(item.get("event"), str):
-        raise payload.Unreadable("the item has no event")
+def _said(classifier: Classifier, item: dict[str, object], received_at: datetime) -> Iterator[Said]:
+    event = payload.read_text(item, "event")
     message, moment, variables = item.get("message_id"), item.get("timestamp"), item.get("custom_variables")
     own_id = payload.identifier(item.get("event_id"))
     yield Said(
         verdict=classifier.judge(item),
         recipient=item.get("email"),
-        event_id=own_id or payload.composite(item["event"], item.get("email"), message, moment),
-        occurred_at=payload.unix_moment(moment, request.received_at),
+        event_id=own_id or payload.composite(event, item.get("email"), message, moment),
+        occurred_at=payload.unix_moment(moment, received_at),
         provider_message_id=payload.identifier(message),
         tags=payload.object_in(variables),
         detail=payload.detail(item, DETAILS),

@@ -10,8 +10,8 @@ from functools import partial
 
 from config.settings import Settings
 from core.events import Kind
-from providers import items, outcome, payload
-from providers.base import Answers, Normalised, Request
+from providers import items, payload
+from providers.base import Answers
 from providers.composed import Composed
 from providers.conditions import found
 from providers.entry import Entry, Fetch
@@ -42,17 +42,8 @@ def mandrill(keys: Sequence[str], urls: Sequence[str], *, keep_local_case: bool 
 
     Raises ValueError where either is missing or a key is empty.
     """
-    read = partial(_normalise, TABLE.ready(), keep_local_case)
+    read = partial(items.normalised, NAME, _batch, partial(_said, TABLE.ready()), keep_local_case)
     return Composed(NAME, UrlFormHmac(keys, urls), read, samples.sample, ANSWERS)
-
-
-def _normalise(classifier: Classifier, keep_local_case: bool, request: Request) -> Normalised:
-    try:
-        batch = _batch(request.body)
-    except payload.Unreadable as error:
-        return outcome.parked(outcome.WHOLE_BODY, str(error))
-    read = partial(_said, classifier, request.received_at)
-    return items.normalised(NAME, request, batch, read, keep_local_case=keep_local_case)
 
 
 def _batch(body: bytes) -> list[object]:
@@ -62,7 +53,7 @@ def _batch(body: bytes) -> list[object]:
     return payload.read_list(form[FIELD]) if form[FIELD] else []
 
 
-def _said(classifier: Classifier, received_at: datetime, item: dict[str, object]) -> Iterator[Said]:
+def _said(classifier: Classifier, item: dict[str, object], received_at: datetime) -> Iterator[Said]:
     if isinstance(item.get("event"), str):
         group, mail = "msg", item.get("_id") or found(item, "msg._id")
         occurrence: tuple[object, ...] = (item["event"], mail, item.get("url"))

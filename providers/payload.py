@@ -44,6 +44,21 @@ def read_object(body: bytes) -> dict[str, object]:
     return value
 
 
+def read_event(body: bytes, member: str) -> dict[str, object]:
+    """The JSON object that `body` is, whose text `member` says what happened. Raises Unreadable."""
+    event = read_object(body)
+    read_text(event, member, "the body")
+    return event
+
+
+def read_text(holder: Mapping[str, object], member: str, title: str = "the item") -> str:
+    """The text `member` of `holder`, which is called `title`. Raises Unreadable."""
+    text = holder.get(member)
+    if not isinstance(text, str):
+        raise Unreadable(f"{title} has no {member}")
+    return text
+
+
 def read_list(body: bytes) -> list[object]:
     """The members of the JSON array that `body` is; of a bare object, that object alone. Raises Unreadable."""
     value = read_json(body)

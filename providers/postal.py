@@ -5,13 +5,14 @@ docs.postalserver.io, django-anymail's webhooks/postal.py.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from functools import partial
 
 from cryptography.hazmat.primitives import hashes
 
 from config.settings import Settings
-from providers import items, outcome, payload, tag_texts
-from providers.base import Answers, Normalised, Request
+from providers import items, payload, tag_texts
+from providers.base import Answers
 from providers.composed import Composed
 from providers.conditions import comparable, found
 from providers.entry import Entry, Fetch
@@ -44,29 +45,23 @@ def postal(
     Raises ValueError where there is no key or one that is not RSA.
     """
     scheme = RsaBody([read_key(key) for key in keys], private_key, HEADERS)
-    read = partial(_normalise, TABLE.ready({POLICY: any_5xx_is_hard}), keep_local_case)
+    said = partial(_said, TABLE.ready({POLICY: any_5xx_is_hard}))
+    read = partial(items.normalised, NAME, _batch, said, keep_local_case)
     return Composed(NAME, scheme, read, samples.sample, ANSWERS)
 
 
-def _normalise(classifier: Classifier, keep_local_case: bool, request: Request) -> Normalised:
-    try:
-        body = payload.read_object(request.body)
-    except payload.Unreadable as error:
-        return outcome.parked(outcome.WHOLE_BODY, str(error))
-    if not isinstance(body.get("event"), str):
-        return outcome.parked(outcome.WHOLE_BODY, "the body has no event")
-    read = partial(_said, classifier, request)
-    return items.normalised(NAME, request, [body], read, keep_local_case=keep_local_case)
+def _batch(body: bytes) -> list[object]:
+    return [payload.read_event(body, "event")]
 
 
-def _said(classifier: Classifier, request: Request, body: dict[str, object]) -> Iterator[Said]:
+def _said(classifier: Classifier, body: dict[str, object], received_at: datetime) -> Iterator[Said]:
     mail, moment = _mail(body), body.get("timestamp")
     own_id = payload.identifier(body.get("uuid"))
     yield Said(
         verdict=classifier.judge(body),
         recipient=mail.get("to"),
         event_id=own_id or payload.composite(body["event"], mail.get("to"), mail.get("message_id"), moment),
-        occurred_at=payload.unix_moment(moment, request.received_at),
+        occurred_at=payload.unix_moment(moment, received_at),
         provider_message_id=payload.identifier(mail.get("message_id")),
         tags=tag_texts.named(mail.get("tag")),
         detail=payload.detail(body, DETAILS),

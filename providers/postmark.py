@@ -36,9 +36,7 @@ def postmark(secrets: Sequence[str], *, keep_local_case: bool = False) -> Compos
 
 def said(item: dict[str, object], received_at: datetime) -> Iterator[Said]:
     """What the one object of a post says. Raises payload.Unreadable where it has no record type."""
-    record_type = item.get("RecordType")
-    if not isinstance(record_type, str):
-        raise payload.Unreadable("the item has no RecordType")
+    record_type = payload.read_text(item, "RecordType")
     fields = FIELDS.get(comparable(record_type) or "", OTHERS)
     recipient, time = (item.get(name) for name in fields)
     composite = payload.composite(record_type, recipient, item.get("MessageID"), time)

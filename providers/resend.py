@@ -60,11 +60,9 @@ class Resend:
     def normalise(self, request: Request) -> Normalised:
         """See Provider.normalise."""
         try:
-            body = payload.read_object(request.body)
+            body = payload.read_event(request.body, "type")
         except payload.Unreadable as error:
             return outcome.parked(outcome.WHOLE_BODY, str(error))
-        if not isinstance(body.get("type"), str):
-            return outcome.parked(outcome.WHOLE_BODY, "the body has no type")
         verdict = self._classifier.judge(body)
         affected = partial(resend_recipient.affected, body, keep_local_case=self._keep_local_case)
         return outcome.about_one(verdict, affected, partial(self._event, request, body, verdict))

@@ -9,10 +9,11 @@ Events), which shows the URL that confirms a subscription.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 
 from config.settings import Settings
-from providers import items, outcome, payload
+from providers import items, payload
 from providers.base import Normalised, Request
 from providers.composed import Composed
 from providers.conditions import comparable
@@ -57,32 +58,25 @@ def composed(
     Raises ValueError, in words for an operator, where there is no topic or one that is not Scaleway's.
     """
     sns = Sns(Topics(topic_arns, pin_of), Certificates(fetch), signer=signer, unsigned=UNSIGNED)
-    classifier = TABLE.ready({"scaleway_dropped_is_hard": dropped_is_hard})
+    said = partial(_said, TABLE.ready({"scaleway_dropped_is_hard": dropped_is_hard}))
 
     def read(request: Request) -> Normalised:
-        return sns.read(request, partial(_read, classifier, keep_local_case, request))
+        return sns.read(
+            request,
+            lambda notice: items.normalised("scaleway", notice.event, partial(said, notice), keep_local_case, request),
+        )
 
     return Composed("scaleway", sns, read, sample)
 
 
-def _read(classifier: Classifier, keep_local_case: bool, request: Request, notice: Notice) -> Normalised:
-    try:
-        event = payload.read_json(notice.message)
-    except payload.Unreadable as error:
-        return outcome.parked(outcome.WHOLE_BODY, str(error))
-    read = partial(_said, classifier, request, notice)
-    return items.normalised("scaleway", request, (event,), read, keep_local_case=keep_local_case)
-
-
-def _said(classifier: Classifier, request: Request, notice: Notice, event: dict[str, object]) -> Iterator[Said]:
-    if not isinstance(event.get("type"), str):
-        raise payload.Unreadable("the event has no type")
+def _said(classifier: Classifier, notice: Notice, event: dict[str, object], received_at: datetime) -> Iterator[Said]:
+    payload.read_text(event, "type", "the event")
     own_id = payload.identifier(event.get("id")) or payload.identifier(notice.message_id)
     yield Said(
         verdict=classifier.judge(event),
         recipient=event.get("email_to"),
         event_id=own_id or payload.composite(*map(event.get, ("type", "email_to", "email_id", "created_at"))),
-        occurred_at=payload.moment(event.get("created_at") or notice.published_at, request.received_at),
+        occurred_at=payload.moment(event.get("created_at") or notice.published_at, received_at),
         provider_message_id=payload.identifier(event.get("email_id")),
         tags=_tags(event.get("email_headers")),
         detail=payload.detail(event, DETAILS),

@@ -10,8 +10,7 @@ from functools import partial
 
 from config.settings import Settings
 from core.events import Kind
-from providers import items, outcome, payload
-from providers.base import Normalised, Request
+from providers import items, payload
 from providers.composed import Composed
 from providers.entry import Entry, Fetch
 from providers.items import Said
@@ -49,22 +48,12 @@ def sendgrid(keys: Sequence[str], private_key: Callable[[], PrivateKey], *, keep
         past_s=PAST_S,
         future_s=FUTURE_S,
     )
-    read = partial(_normalise, TABLE.ready(), keep_local_case)
+    read = partial(items.normalised, NAME, payload.read_list, partial(_said, TABLE.ready()), keep_local_case)
     return Composed(NAME, scheme, read, samples.sample)
 
 
-def _normalise(classifier: Classifier, keep_local_case: bool, request: Request) -> Normalised:
-    try:
-        batch = payload.read_list(request.body)
-    except payload.Unreadable as error:
-        return outcome.parked(outcome.WHOLE_BODY, str(error))
-    read = partial(_said, classifier, request.received_at)
-    return items.normalised(NAME, request, batch, read, keep_local_case=keep_local_case)
-
-
-def _said(classifier: Classifier, received_at: datetime, item: dict[str, object]) -> Iterator[Said]:
-    if not isinstance(item.get("event"), str):
-        raise payload.Unreadable("the item has no event")
+def _said(classifier: Classifier, item: dict[str, object], received_at: datetime) -> Iterator[Said]:
+    payload.read_text(item, "event")
     yield Said(
         verdict=TEST_EVENT if _is_test(item) else classifier.judge(item),
         recipient=item.get("email"),

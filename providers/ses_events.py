@@ -6,9 +6,10 @@ mail. Sources: Amazon SES Developer Guide, "Amazon SNS notification contents" an
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 
-from providers import items, outcome, payload
+from providers import items, payload
 from providers.base import Normalised, Request
 from providers.conditions import comparable, found
 from providers.items import Said
@@ -49,14 +50,9 @@ class SesEvents:
         """What `notice` says. Never raises."""
         if notice.message.lstrip().lower().startswith(VALIDATED):
             return Normalised()
-        try:
-            event = payload.read_json(notice.message)
-        except payload.Unreadable as error:
-            return outcome.parked(outcome.WHOLE_BODY, str(error))
-        read = partial(self._said, request, notice)
-        return items.normalised("ses", request, (event,), read, keep_local_case=self.keep_local_case)
+        return items.normalised("ses", notice.event, partial(self._said, notice), self.keep_local_case, request)
 
-    def _said(self, request: Request, notice: Notice, event: dict[str, object]) -> Iterator[Said]:
+    def _said(self, notice: Notice, event: dict[str, object], received_at: datetime) -> Iterator[Said]:
         event_type = event.get("eventType") or event.get("notificationType")
         if not event_type and ("bounce" in event or "complaint" in event):
             raise payload.Unreadable("neither eventType nor notificationType says what the event is")
@@ -70,7 +66,7 @@ class SesEvents:
                 verdict=self.classifier.judge(judged),
                 recipient=_address(recipient),
                 event_id=own_id if len(recipients) == 1 else _one_of_several(own_id, recipient, position),
-                occurred_at=payload.moment(moment or notice.published_at, request.received_at),
+                occurred_at=payload.moment(moment or notice.published_at, received_at),
                 provider_message_id=payload.identifier(mail_id),
                 tags=_tags(found(event, "mail.tags")),
                 detail=payload.detail(judged, DETAILS),

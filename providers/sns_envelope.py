@@ -67,6 +67,10 @@ class Notice:
     message_id: object = None
     published_at: object = None
 
+    def event(self, _body: bytes) -> tuple[object]:
+        """The one item of the post (providers.items.Batch): the JSON that was published. Raises payload.Unreadable."""
+        return (payload.read_json(self.message),)
+
 
 @dataclass(frozen=True, slots=True)
 class Signer:

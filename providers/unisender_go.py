@@ -4,11 +4,12 @@ Sources: godocs.unisender.ru/web-api-ref#callback-format, docs.unione.io, django
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import partial
 
 from config.settings import Settings
-from providers import items, outcome, payload
-from providers.base import Answers, Normalised, Request
+from providers import items, payload
+from providers.base import Answers
 from providers.composed import Composed
 from providers.conditions import comparable
 from providers.entry import Entry, Fetch
@@ -32,23 +33,15 @@ def unisender_go(keys: Sequence[str], *, keep_local_case: bool = False) -> Compo
 
     Raises ValueError where there is none or an empty one.
     """
-    read = partial(_normalise, TABLE.ready(), keep_local_case)
+    read = partial(items.normalised, NAME, _batch, partial(_said, TABLE.ready()), keep_local_case)
     return Composed(NAME, SplicedMd5(keys), read, samples.sample, ANSWERS)
 
 
-def _normalise(classifier: Classifier, keep_local_case: bool, request: Request) -> Normalised:
-    try:
-        batch = _batch(payload.read_object(request.body))
-    except payload.Unreadable as error:
-        return outcome.parked(outcome.WHOLE_BODY, str(error))
-    read = partial(_said, classifier, request)
-    return items.normalised(NAME, request, batch, read, keep_local_case=keep_local_case)
-
-
-def _batch(body: dict[str, object]) -> list[object]:
-    if BATCH not in body:
-        return [body]
-    users = [] if body[BATCH] is None else body[BATCH]
+def _batch(body: bytes) -> list[object]:
+    post = payload.read_object(body)
+    if BATCH not in post:
+        return [post]
+    users = [] if post[BATCH] is None else post[BATCH]
     if not isinstance(users, list):
         raise payload.Unreadable(f"{BATCH} is not a list")
     return [event for user in users for event in _events(user)]
@@ -59,7 +52,7 @@ def _events(user: object) -> list[object]:
     return events if isinstance(events, list) else [None]  # parked, with its place among the items
 
 
-def _said(classifier: Classifier, request: Request, item: dict[str, object]) -> Iterator[Said]:
+def _said(classifier: Classifier, item: dict[str, object], received_at: datetime) -> Iterator[Said]:
     data = item.get("event_data", item)
     if not isinstance(data, dict):
         raise payload.Unreadable("the event has no event_data")
@@ -68,14 +61,14 @@ def _said(classifier: Classifier, request: Request, item: dict[str, object]) -> 
         raise payload.Unreadable("the event_name is not a text")
     if comparable(name) not in (None, STATUS_EVENT):
         data = {}
-    elif not isinstance(data.get("status"), str):
-        raise payload.Unreadable("the event has no status")
+    else:
+        payload.read_text(data, "status", "the event")
     status, recipient, job, moment = (data.get(name) for name in ("status", "email", "job_id", "event_time"))
     yield Said(
         verdict=classifier.judge(data),
         recipient=recipient,
         event_id=payload.composite(status, recipient, job, moment),
-        occurred_at=payload.moment(moment, request.received_at),
+        occurred_at=payload.moment(moment, received_at),
         provider_message_id=payload.identifier(job),
         tags=payload.object_in(data.get("metadata")),
         detail=payload.detail(data, DETAILS),
