@@ -7,12 +7,11 @@ replay cannot be told from the original.
 """
 
 import base64
-import hmac
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from providers.base import Post, ProofRefused, Request
-from providers.signatures import Refusal
+from providers.signatures import Refusal, is_among, which
 
 AUTHORIZATION = "authorization"
 TOKEN_HEADER = "x-webhook-token"  # noqa: S105 - the name of a header
@@ -34,10 +33,10 @@ class Credentials:
         presented = tuple(_presented(request.headers))
         if not presented:
             raise ProofRefused(Refusal.MISSING_HEADERS)
-        for number, expected in enumerate(self._expected, start=1):
-            if any([hmac.compare_digest(one, other) for one in expected for other in presented]):
-                return f"{number} of {len(self._expected)}"
-        raise ProofRefused(Refusal.BAD_CREDENTIALS)
+        matched = which(self._expected, lambda lines: any([is_among(one, presented) for one in lines]))
+        if matched is None:
+            raise ProofRefused(Refusal.BAD_CREDENTIALS)
+        return matched
 
     def sign(self, body: bytes, message_id: str, sent_at: datetime) -> Post:
         """See Scheme.sign."""

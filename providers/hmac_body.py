@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from providers.base import Post, ProofRefused, Request
-from providers.signatures import Refusal
+from providers.signatures import Refusal, as_keys, is_among, single_headers, which
 
 MORE_THAN_ANY = 200  # characters: no digest's text is so long
 
@@ -34,28 +34,21 @@ class HmacBody:
         content_type: str = "application/json",
     ) -> None:
         """Raises ValueError where there is no secret or an empty one."""
-        if not secrets or not all(secrets):
-            raise ValueError("a provider needs at least one secret, and none may be empty")
-        self._header, self._keys = header, [secret.encode() for secret in secrets]
+        self._header, self._keys = header, as_keys(secrets)
         self._algorithm, self._encode = algorithm, encode
         self._contents, self._content_type = contents, content_type
 
     def verify(self, request: Request) -> str:
         """Which secret signed `request` ("1 of 2"). Raises ProofRefused with one of the words of `Refusal`."""
-        presented = request.headers.get(self._header, "")
-        if not presented:
-            raise ProofRefused(Refusal.MISSING_HEADERS)
-        if "," in presented:  # a server joins repeated headers with a comma, and no digest has one
-            raise ProofRefused(Refusal.DUPLICATE_HEADERS)
+        (presented,) = single_headers(request.headers, self._header)
         if len(presented) > MORE_THAN_ANY:
             raise ProofRefused(Refusal.BAD_SIGNATURE)
         text = presented.encode("utf-8", "surrogatepass")
         contents = tuple(self._contents(request.body))
-        for number, key in enumerate(self._keys, start=1):
-            digests = [self._digest(key, content) for content in contents]
-            if any([hmac.compare_digest(one, text) for one in digests]):  # a list: every one is compared
-                return f"{number} of {len(self._keys)}"
-        raise ProofRefused(Refusal.BAD_SIGNATURE)
+        matched = which(self._keys, lambda key: is_among(text, (self._digest(key, content) for content in contents)))
+        if matched is None:
+            raise ProofRefused(Refusal.BAD_SIGNATURE)
+        return matched
 
     def sign(self, body: bytes, message_id: str, sent_at: datetime) -> Post:
         """See Scheme.sign: for the first of the contents. Raises ValueError where there is none for `body`."""

@@ -9,13 +9,13 @@ import hmac
 import json
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from urllib.parse import urlencode
 
 from providers import mailgun_post, payload
 from providers.base import Post, ProofRefused, Request
 from providers.conditions import comparable
-from providers.signatures import Refusal
+from providers.signatures import Refusal, as_keys, is_among, require_fresh, which
 
 # Nothing separates time and token in what is signed, so a digit moved from one to the other would make a new token of
 # an old proof: both have one length only.
@@ -33,10 +33,8 @@ class SignedToken:
 
     def __init__(self, secrets: Sequence[str], *, window_s: int, future_s: int) -> None:
         """Raises ValueError where there is no secret or an empty one."""
-        if not secrets or not all(secrets):
-            raise ValueError("a provider needs at least one secret, and none may be empty")
-        self._keys = [secret.encode() for secret in secrets]
-        self._window, self._future = timedelta(seconds=window_s), timedelta(seconds=future_s)
+        self._keys = as_keys(secrets)
+        self._window_s, self._future_s = window_s, future_s
 
     def verify(self, request: Request) -> str:
         """Which secret signed `request` ("1 of 2"). Raises ProofRefused with one of the words of `Refusal`."""
@@ -45,13 +43,11 @@ class SignedToken:
         except payload.Unreadable:
             raise ProofRefused(Refusal.MISSING_HEADERS) from None
         timestamp, token, signatures = _shown(proof)
-        number = self._match(timestamp + token, signatures)
-        age = request.received_at - datetime.fromtimestamp(int(timestamp), UTC)
-        if age > self._window:
-            raise ProofRefused(Refusal.STALE)
-        if age < -self._future:
-            raise ProofRefused(Refusal.FROM_THE_FUTURE)
-        return f"{number} of {len(self._keys)}"
+        matched = which(self._keys, lambda key: is_among(_digest(key, timestamp + token), signatures))
+        if matched is None:
+            raise ProofRefused(Refusal.BAD_SIGNATURE)
+        require_fresh(request.received_at.timestamp() - int(timestamp), self._window_s, self._future_s)
+        return matched
 
     def sign(self, body: bytes, message_id: str, sent_at: datetime) -> Post:
         """See Scheme.sign; what is no JSON is taken for a URL-encoded form. Raises ValueError for broken JSON."""
@@ -66,13 +62,6 @@ class SignedToken:
         except payload.Unreadable as error:
             raise ValueError(f"cannot be signed: {error}") from None
         return Post({"content-type": "application/json"}, json.dumps(content).encode())
-
-    def _match(self, content: str, signatures: Sequence[str]) -> int:
-        for number, key in enumerate(self._keys, start=1):
-            expected = _digest(key, content)
-            if any([hmac.compare_digest(expected, one) for one in signatures]):  # a list: every one is compared
-                return number
-        raise ProofRefused(Refusal.BAD_SIGNATURE)
 
 
 def _shown(proof: Mapping[str, object]) -> tuple[str, str, list[str]]:

@@ -3,6 +3,7 @@
 The private half is the provider's, so only a key pair of our own, made for tests, can sign.
 """
 
+import base64
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
-from providers.signatures import decode_base64
+from providers.signatures import decode_base64, which
 
 PublicKey: TypeAlias = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
 PrivateKey: TypeAlias = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
@@ -68,10 +69,7 @@ def matching(
     keys: Sequence[PublicKey], content: bytes, signature: bytes, algorithm: hashes.HashAlgorithm
 ) -> str | None:
     """Which of `keys` the signature belongs to ("1 of 2"), or None."""
-    for number, key in enumerate(keys, start=1):
-        if is_signed(key, content, signature, algorithm):
-            return f"{number} of {len(keys)}"
-    return None
+    return which(keys, lambda key: is_signed(key, content, signature, algorithm))
 
 
 def signed(key: PrivateKey, content: bytes, algorithm: hashes.HashAlgorithm) -> bytes:
@@ -79,3 +77,14 @@ def signed(key: PrivateKey, content: bytes, algorithm: hashes.HashAlgorithm) -> 
     if isinstance(key, rsa.RSAPrivateKey):
         return key.sign(content, padding.PKCS1v15(), algorithm)
     return key.sign(content, ec.ECDSA(algorithm))
+
+
+def signed_for(
+    keys: Sequence[PublicKey], private_key: PrivateKey, content: bytes, algorithm: hashes.HashAlgorithm
+) -> str:
+    """The base64 of a signature that one of `keys` verifies. Raises ValueError, in words for an operator, where
+    `private_key` belongs to none of them."""
+    signature = signed(private_key, content, algorithm)
+    if matching(keys, content, signature, algorithm) is None:
+        raise ValueError("the private key for test posts belongs to none of the provider's public keys")
+    return base64.b64encode(signature).decode()

@@ -3,7 +3,6 @@
 Pure. No time is signed, so a genuine post can be repeated for ever.
 """
 
-import base64
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
@@ -11,8 +10,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from providers.base import Post, ProofRefused, Request
-from providers.public_keys import PrivateKey, PublicKey, matching, signed
-from providers.signatures import Refusal, decode_base64
+from providers.public_keys import PrivateKey, PublicKey, matching, signed_for
+from providers.signatures import Refusal, decode_base64, single_headers
 
 MORE_THAN_ANY = 3000  # characters: an RSA key of 16,384 bits signs in 2,732
 
@@ -40,12 +39,8 @@ class RsaBody:
 
     def verify(self, request: Request) -> str:
         """Which key signed `request` ("1 of 2"). Raises ProofRefused with one of the words of `Refusal`."""
-        header = next((name for name in self._headers if name in request.headers), None)
-        if header is None or not request.headers[header]:
-            raise ProofRefused(Refusal.MISSING_HEADERS)
-        text = request.headers[header]
-        if "," in text:  # a server joins repeated headers with a comma, and base64 has none
-            raise ProofRefused(Refusal.DUPLICATE_HEADERS)
+        header = next((name for name in self._headers if name in request.headers), "")
+        (text,) = single_headers(request.headers, header)
         signature = decode_base64(text) if len(text) <= MORE_THAN_ANY else None
         matched = matching(self._keys, request.body, signature, self._headers[header]) if signature else None
         if matched is None:
@@ -55,7 +50,5 @@ class RsaBody:
     def sign(self, body: bytes, message_id: str, sent_at: datetime) -> Post:
         """See Scheme.sign. Raises ValueError without a private key that belongs to one of the public ones."""
         header, algorithm = next(iter(self._headers.items()))
-        signature = signed(self._private_key(), body, algorithm)
-        if matching(self._keys, body, signature, algorithm) is None:
-            raise ValueError("the private key for test posts belongs to none of the provider's public keys")
-        return Post({header: base64.b64encode(signature).decode(), "content-type": "application/json"}, body)
+        signature = signed_for(self._keys, self._private_key(), body, algorithm)
+        return Post({header: signature, "content-type": "application/json"}, body)

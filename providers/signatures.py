@@ -7,10 +7,17 @@ cost a refusal and nothing else.
 import base64
 import binascii
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
+from typing import TypeVar
+
+from providers.base import ProofRefused
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - a public label in front of the key, not a key
+
+
+Key = TypeVar("Key")
+Text = TypeVar("Text", str, bytes)  # compare_digest takes text of ASCII, or bytes
 
 
 class Refusal(StrEnum):
@@ -37,6 +44,44 @@ def decode_base64(text: str) -> bytes | None:
         return None
 
 
+def as_keys(secrets: Sequence[str], word: str = "secret") -> list[bytes]:
+    """`secrets`, which the provider calls by `word`, used as the texts they are. Raises ValueError where there is none or an empty one, which
+    would open the door to everybody."""
+    if not secrets or not all(secrets):
+        raise ValueError(f"a provider needs at least one {word}, and none may be empty")
+    return [secret.encode() for secret in secrets]
+
+
+def which(keys: Sequence[Key], matches: Callable[[Key], bool]) -> str | None:
+    """The first of `keys` that `matches`, as its place among them ("1 of 2"), or None."""
+    for number, key in enumerate(keys, start=1):
+        if matches(key):
+            return f"{number} of {len(keys)}"
+    return None
+
+
+def single_headers(headers: Mapping[str, str], *names: str) -> tuple[str, ...]:
+    """The values of the headers `names`, which hold no comma: a server joins repeated headers with one. Raises
+    ProofRefused."""
+    values = tuple(headers.get(name, "") for name in names)
+    if not all(values):
+        raise ProofRefused(Refusal.MISSING_HEADERS)
+    if any("," in value for value in values):
+        raise ProofRefused(Refusal.DUPLICATE_HEADERS)
+    return values
+
+
+def require_fresh(age_s: float, past_s: float, future_s: float) -> None:
+    """Refuse a genuine post that is more than `past_s` seconds old or `future_s` ahead of our clock (ProofRefused).
+
+    Ask this last: then `stale` always means a genuine post.
+    """
+    if age_s > past_s:
+        raise ProofRefused(Refusal.STALE)
+    if age_s < -future_s:
+        raise ProofRefused(Refusal.FROM_THE_FUTURE)
+
+
 class Keyring:
     """The secrets of one provider, decoded once; several live at once while one replaces another."""
 
@@ -57,11 +102,12 @@ class Keyring:
         The base64 texts are compared, not the decoded bytes: what is not exactly the canonical text cannot match, and
         there is nothing to decode that could fail.
         """
-        for number, key in enumerate(self._keys, start=1):
-            expected = _hmac_sha256(key, content)
-            if any([hmac.compare_digest(expected, one) for one in presented]):  # a list: every one is compared
-                return f"{number} of {len(self._keys)}"
-        return None
+        return which(self._keys, lambda key: is_among(_hmac_sha256(key, content), presented))
+
+
+def is_among(expected: Text, presented: Iterable[Text]) -> bool:
+    """Whether `expected` is one of `presented`; every one is compared, in constant time."""
+    return any([hmac.compare_digest(expected, one) for one in presented])  # a list: `any` alone would stop early
 
 
 def _hmac_sha256(key: bytes, content: bytes) -> bytes:

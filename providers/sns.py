@@ -24,7 +24,7 @@ from providers import outcome
 from providers.base import Normalised, Post, ProofRefused, Request
 from providers.credentials import Credentials
 from providers.public_keys import is_signed
-from providers.signatures import Refusal, decode_base64
+from providers.signatures import Refusal, decode_base64, require_fresh
 from providers.sns_certificates import Certificates
 from providers.sns_envelope import (
     ALGORITHMS,
@@ -132,7 +132,4 @@ def _check_age(timestamp: object, now: datetime) -> None:
     except ValueError:
         raise ProofRefused(Refusal.MALFORMED_TIMESTAMP) from None
     age = now - (read if read.tzinfo else read.replace(tzinfo=UTC))
-    if age > LONGEST_AGE:
-        raise ProofRefused(Refusal.STALE)
-    if age < -LONGEST_AHEAD:
-        raise ProofRefused(Refusal.FROM_THE_FUTURE)
+    require_fresh(age.total_seconds(), LONGEST_AGE.total_seconds(), LONGEST_AHEAD.total_seconds())

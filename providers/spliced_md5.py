@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from providers.base import Post, ProofRefused, Request
-from providers.signatures import Refusal
+from providers.signatures import Refusal, as_keys, which
 
 AUTH = "auth"
 _DIGEST = re.compile(r"[0-9a-f]{32}")
@@ -25,17 +25,15 @@ class SplicedMd5:
 
     def __init__(self, keys: Sequence[str]) -> None:
         """Raises ValueError where there is no key or an empty one."""
-        if not keys or not all(keys):
-            raise ValueError("a provider needs at least one key, and none may be empty")
-        self._keys = [key.encode() for key in keys]
+        self._keys = as_keys(keys, "key")
 
     def verify(self, request: Request) -> str:
         """Which key signed `request` ("1 of 2"). Raises ProofRefused with one of the words of `Refusal`."""
         before, presented, after = _around_auth(request.body)
-        for number, key in enumerate(self._keys, start=1):
-            if hmac.compare_digest(_md5(before + key + after), presented):
-                return f"{number} of {len(self._keys)}"
-        raise ProofRefused(Refusal.BAD_SIGNATURE)
+        matched = which(self._keys, lambda key: hmac.compare_digest(_md5(before + key + after), presented))
+        if matched is None:
+            raise ProofRefused(Refusal.BAD_SIGNATURE)
+        return matched
 
     def sign(self, body: bytes, message_id: str, sent_at: datetime) -> Post:
         """See Scheme.sign. Raises ValueError for a body without a place for `auth`: 32 hex digits of any value."""

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from providers.base import Post, ProofRefused, Request
-from providers.signatures import Keyring, Refusal
+from providers.signatures import Keyring, Refusal, require_fresh
 
 SVIX = "svix"
 WEBHOOK = "webhook"
@@ -49,11 +49,7 @@ class StandardWebhooks:
         matched = self._keyring.match(_signed_bytes(message_id, timestamp, request.body), presented)
         if matched is None:
             raise ProofRefused(Refusal.BAD_SIGNATURE)
-        age_s = request.received_at.timestamp() - int(timestamp)
-        if age_s > self._tolerance_s:
-            raise ProofRefused(Refusal.STALE)
-        if age_s < -self._tolerance_s:
-            raise ProofRefused(Refusal.FROM_THE_FUTURE)
+        require_fresh(request.received_at.timestamp() - int(timestamp), self._tolerance_s, self._tolerance_s)
         return matched
 
     def sign(self, body: bytes, message_id: str, sent_at: datetime, prefix: str) -> Post:

@@ -4,7 +4,6 @@ Pure. Source: "Getting started with the Event Webhook security features" in Twil
 `eventwebhook` of sendgrid/sendgrid-python.
 """
 
-import base64
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -13,8 +12,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from providers.base import Post, ProofRefused, Request
-from providers.public_keys import PrivateKey, PublicKey, matching, signed
-from providers.signatures import Refusal, decode_base64
+from providers.public_keys import PrivateKey, PublicKey, matching, signed_for
+from providers.signatures import Refusal, decode_base64, require_fresh, single_headers
 
 MORE_THAN_ANY = 200  # characters: a signature on P-256 has at most 96
 # Nothing stands between timestamp and body, so digits alone keep the one from reaching into the other.
@@ -55,31 +54,19 @@ class TimedEcdsa:
         secret = matching(self._keys, timestamp.encode() + request.body, signature, _SHA256)
         if secret is None:
             raise ProofRefused(Refusal.BAD_SIGNATURE)
-        age_s = request.received_at.timestamp() - int(timestamp)
-        if age_s > self._past_s:
-            raise ProofRefused(Refusal.STALE)
-        if age_s < -self._future_s:
-            raise ProofRefused(Refusal.FROM_THE_FUTURE)
+        require_fresh(request.received_at.timestamp() - int(timestamp), self._past_s, self._future_s)
         return secret
 
     def sign(self, body: bytes, message_id: str, sent_at: datetime) -> Post:
         """See Scheme.sign. Raises ValueError without a private key that belongs to one of the public ones."""
-        key, timestamp = self._private_key(), str(int(sent_at.timestamp()))
-        content = timestamp.encode() + body
-        signature = signed(key, content, _SHA256)
-        if matching(self._keys, content, signature, _SHA256) is None:
-            raise ValueError("the private key for test posts belongs to none of the provider's public keys")
-        headers = {self._signature_header: base64.b64encode(signature).decode(), self._timestamp_header: timestamp}
+        timestamp = str(int(sent_at.timestamp()))
+        signature = signed_for(self._keys, self._private_key(), timestamp.encode() + body, _SHA256)
+        headers = {self._signature_header: signature, self._timestamp_header: timestamp}
         return Post({**headers, "content-type": "application/json"}, body)
 
     def _presented(self, request: Request) -> tuple[bytes, str]:
         """The signature and the timestamp of `request`, whose shape is right. Raises ProofRefused."""
-        text = request.headers.get(self._signature_header, "")
-        timestamp = request.headers.get(self._timestamp_header, "")
-        if not text or not timestamp:
-            raise ProofRefused(Refusal.MISSING_HEADERS)
-        if "," in text + timestamp:  # a server joins repeated headers with a comma
-            raise ProofRefused(Refusal.DUPLICATE_HEADERS)
+        text, timestamp = single_headers(request.headers, self._signature_header, self._timestamp_header)
         if not _TIMESTAMP.fullmatch(timestamp):
             raise ProofRefused(Refusal.MALFORMED_TIMESTAMP)
         signature = decode_base64(text) if len(text) <= MORE_THAN_ANY else None
