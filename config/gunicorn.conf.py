@@ -8,10 +8,12 @@ from gunicorn import glogging  # type: ignore[import-untyped]
 
 from config import settings
 from core import telemetry
+from providers import registry
 from webhook import log_lines
 
 try:
     _settings = settings.load(os.environ)
+    registry.configured(_settings)
 except settings.SettingsError as error:
     sys.exit("mailward cannot start:\n" + "\n".join(f"  {fault}" for fault in error.faults))
 

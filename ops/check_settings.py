@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import make_url
 
-from config.settings import Settings
+from config.settings import Settings, SettingsError
 from ops.findings import Finding, fail, ok, warn
 from providers import registry
 
@@ -35,7 +35,12 @@ def findings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding
 
 
 def _providers(settings: Settings) -> Iterator[Finding]:
-    configured = registry.configured(settings)
+    try:
+        configured = registry.configured(settings)
+    except SettingsError as error:
+        for fault in error.faults:
+            yield fail("providers", fault, "Until then the web process does not start; config/example.env explains it")
+        return
     for name in configured:
         yield ok("providers", f"{name} posts to /webhooks/{name}")
     if settings.providers.cloudflare_api_token:

@@ -39,6 +39,8 @@ class Root(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:
             raise  # click ends quietly: whoever read our output has gone
+        except SettingsError as error:  # of a provider, which nobody has made before a command needs it
+            raise _wrong(error) from None
         except FAULTS as error:
             if context is None:
                 raise
@@ -55,8 +57,12 @@ def _context(ctx: click.Context) -> Context | None:
     except SettingsError as error:
         if not ctx.meta["mailward.needs_settings"]:
             return None
-        faults = "\n".join(f"  {fault}" for fault in error.faults)
-        raise click.ClickException(f"settings are wrong (config/example.env explains each):\n{faults}") from None
+        raise _wrong(error) from None
+
+
+def _wrong(error: SettingsError) -> click.ClickException:
+    faults = "\n".join(f"  {fault}" for fault in error.faults)
+    return click.ClickException(f"settings are wrong (config/example.env explains each):\n{faults}")
 
 
 @click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})

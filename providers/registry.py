@@ -5,7 +5,7 @@ A provider without its secret is not made at all: its door does not exist.
 
 from collections.abc import Mapping
 
-from config.settings import Settings
+from config.settings import Settings, SettingsError
 from providers import (
     brevo,
     cloudflare,
@@ -52,9 +52,23 @@ def known_names() -> tuple[str, ...]:
 
 
 def configured(settings: Settings, fetch: Fetch = https_get) -> dict[str, Provider]:
-    """Name → provider, of those that have a secret in `settings`; `fetch` gets them certificates."""
-    made = ((name, entry.make(settings, fetch)) for name, entry in PROVIDERS.items())
-    return {name: provider for name, provider in made if provider is not None}
+    """Name → provider, of those that have a secret in `settings`; `fetch` gets them certificates.
+
+    Raises SettingsError with the fault of every provider whose secret has the right form and is none of its own.
+    """
+    made: dict[str, Provider] = {}
+    faults: list[str] = []
+    for name, entry in PROVIDERS.items():
+        try:
+            provider = entry.make(settings, fetch)
+        except ValueError as error:
+            faults.append(str(error))
+            continue
+        if provider is not None:
+            made[name] = provider
+    if faults:
+        raise SettingsError(faults)
+    return made
 
 
 def missing(name: str) -> str:

@@ -1,5 +1,6 @@
 """`mailward migrate` and `mailward check` on real services, sound and broken."""
 
+import base64
 import os
 import subprocess
 import sys
@@ -176,6 +177,16 @@ def test_wrong_settings_are_findings_too(mailward: CommandLine) -> None:
         ("FAIL", "settings", "PORT"),
         ("FAIL", "settings", "LOG_LEVEL"),
     }
+
+
+def test_a_key_that_is_none_of_its_provider_is_a_finding_and_hides_no_other(mailward: CommandLine) -> None:
+    nobodys_key = base64.b64encode(b"no key at all" * 10).decode()
+
+    found = CommandLine(mailward.environ | {"POSTAL_PUBLIC_KEYS": nobodys_key, "SENDGRID_WEBHOOK_KEYS": nobodys_key})
+
+    told = [(level, text.split()[0]) for level, area, text in found.findings() if area == "providers"]
+    assert told == [("FAIL", "POSTAL_PUBLIC_KEYS"), ("FAIL", "SENDGRID_WEBHOOK_KEYS")]
+    assert "sql" in {area for _, area, _ in found.findings()}
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The web process with its real server: HTTP, forks, signals, and a broker that goes away."""
 
+import base64
 import socket
 import subprocess
 import sys
@@ -18,7 +19,6 @@ from core import wire
 from core.topology import Topology
 from dev.services import RabbitMQ, RedisServer
 from tests.integration.web_process import SECRET, WebProcess, serving, signed
-from tests.isolation import declared
 from tests.system import ROOT, wait_until
 
 MIB = 1024 * 1024
@@ -28,12 +28,6 @@ MIB = 1024 * 1024
 def web(process_environ: dict[str, str], channel: BlockingChannel, tmp_path: Path) -> Iterator[WebProcess]:
     with serving(process_environ | {"WEB_CONCURRENCY": "1"}, tmp_path) as one:
         yield one
-
-
-@pytest.fixture
-def own_channel(own_rabbitmq: RabbitMQ, topology: Topology) -> Iterator[BlockingChannel]:
-    with declared(own_rabbitmq.url, topology) as channel:
-        yield channel
 
 
 @pytest.fixture
@@ -295,9 +289,24 @@ def test_sigterm_does_not_wait_for_idle_connections(web: WebProcess) -> None:
     assert (status, seconds < 5) == (0, True)
 
 
-def test_wrong_settings_stop_the_boot_with_all_faults_said_once(process_environ: dict[str, str]) -> None:
-    wrong = {"PORT": "eighty", "AMQP_URL": "nonsense", "RESEND_WEBHOOK_SECRETS": ""}
+NO_KEY = base64.b64encode(b"no key at all" * 10).decode()  # the form is right
 
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"PORT": "eighty", "AMQP_URL": "nonsense", "RESEND_WEBHOOK_SECRETS": ""},
+        {
+            "POSTAL_PUBLIC_KEYS": NO_KEY,
+            "SENDGRID_WEBHOOK_KEYS": NO_KEY,
+            "SCALEWAY_TOPIC_ARNS": "arn:aws:sns:eu-west-1:1:a",
+        },
+    ],
+    ids=["form", "provider"],
+)
+def test_wrong_settings_stop_the_boot_with_all_faults_said_once(
+    process_environ: dict[str, str], wrong: dict[str, str]
+) -> None:
     done = subprocess.run(
         [Path(sys.executable).parent / "gunicorn", "-c", "config/gunicorn.conf.py", "webhook.wsgi:app"],
         cwd=ROOT,

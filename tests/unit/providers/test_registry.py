@@ -1,10 +1,11 @@
 """The table of providers: which exist under given settings, and what the log says of those that do not."""
 
+import base64
 from pathlib import Path
 
 import pytest
 
-from config.settings import load
+from config.settings import SettingsError, load
 from core.events import Kind
 from providers import registry
 from tests.unit.providers.payloads import posted, recorded
@@ -48,6 +49,20 @@ def test_the_log_names_the_setting_that_is_missing(name: str) -> None:
 
 def test_the_log_names_the_providers_there_are_for_an_unknown_one() -> None:
     assert registry.missing("nobody") == f"no such provider; there are {', '.join(sorted(registry.PROVIDERS))}"
+
+
+def test_the_faults_of_all_providers_are_told_at_once() -> None:
+    nobodys_key = base64.b64encode(b"no key at all" * 10).decode()
+    environ = {
+        "POSTAL_PUBLIC_KEYS": nobodys_key,
+        "SENDGRID_WEBHOOK_KEYS": nobodys_key,
+        "RESEND_WEBHOOK_SECRETS": SECRET,
+    }
+
+    with pytest.raises(SettingsError) as error:
+        registry.configured(load(environ))
+
+    assert [fault.partition(" ")[0] for fault in error.value.faults] == ["POSTAL_PUBLIC_KEYS", "SENDGRID_WEBHOOK_KEYS"]
 
 
 def test_the_settings_reach_the_provider() -> None:
