@@ -1,6 +1,7 @@
 """What keeps tests on shared services apart: names, keys and databases that belong to one test."""
 
 import os
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +15,7 @@ from pika.exceptions import AMQPError
 
 from core import topology as broker_topology
 from core.topology import Topology
+from dev.rabbitmq import QUORUM_QUEUE_SETTLES_S
 from dev.services import PostgreSQL, RabbitMQ, RedisServer
 
 RETRY_DELAYS_S = (1, 2)  # the shortest that rise: a test of three attempts takes three seconds
@@ -47,6 +49,16 @@ def topology(environment_name: str) -> Topology:
 def channel(rabbitmq: RabbitMQ, topology: Topology) -> Iterator[BlockingChannel]:
     """A confirming channel on the shared broker, with `topology` declared."""
     with declared(rabbitmq.url, topology) as channel:
+        yield channel
+
+
+@pytest.fixture
+def own_channel(own_rabbitmq: RabbitMQ, topology: Topology) -> Iterator[BlockingChannel]:
+    """A confirming channel on the broker that the test may stop, kill and freeze, with `topology` declared for as long
+    as that broker lives."""
+    with _channel(own_rabbitmq.url) as channel:
+        broker_topology.declare(channel, topology)
+        time.sleep(QUORUM_QUEUE_SETTLES_S)
         yield channel
 
 

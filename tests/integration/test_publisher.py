@@ -16,7 +16,6 @@ from core.messages import ATTEMPT, Outgoing, own_headers
 from core.publisher import Publisher
 from core.topology import Topology
 from dev.services import RabbitMQ
-from tests.isolation import declared
 from tests.system import wait_until
 
 
@@ -34,12 +33,6 @@ def own(own_rabbitmq: RabbitMQ) -> Iterator[Publisher]:
     yield one
     own_rabbitmq.thaw()
     one.close()
-
-
-@pytest.fixture
-def own_channel(own_rabbitmq: RabbitMQ, topology: Topology) -> Iterator[BlockingChannel]:
-    with declared(own_rabbitmq.url, topology) as channel:
-        yield channel
 
 
 def messages(topology: Topology, n: int, name: str = "m", size: int = 300) -> list[Outgoing]:
