@@ -30,7 +30,7 @@ def credentials(text: str) -> tuple[str, ...]:
 
 def public_keys(text: str) -> tuple[str, ...]:
     """Public keys as base64 of DER, as providers show them (lines of PEM are taken off), separated by commas."""
-    found = tuple(re.sub(r"-----[A-Z ]+-----|\\n|\s", "", one) for one in _some(text))
+    found = tuple(map(without_pem_lines, _some(text)))
     for one in found:
         try:
             fine = len(base64.b64decode(one, validate=True)) >= 64
@@ -39,6 +39,11 @@ def public_keys(text: str) -> tuple[str, ...]:
         if not fine:
             raise ValueError("holds a key that is not the base64 of a public key (MII… or MFk…)")
     return found
+
+
+def without_pem_lines(text: str) -> str:
+    """The base64 of a key without what PEM puts around it, line ends written as backslash and n included."""
+    return re.sub(r"-----[A-Z ]+-----|\\n|\s", "", text)
 
 
 def topic_arns(text: str) -> tuple[str, ...]:

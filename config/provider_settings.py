@@ -1,11 +1,11 @@
 """The settings of the email providers' webhooks. A provider without its secret is off; an empty one stops the boot."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 from config import parsers, proofs
 from config.parsers import Reader
 
-SECRET = {"secret": True}  # field metadata: shown as a number wherever settings are printed
+SECRET = {"secret": True}  # field metadata: shown as *** wherever settings are printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +68,3 @@ def load(env: Reader) -> ProviderSettings:
     if bool(settings.mandrill_webhook_keys) != bool(settings.mandrill_webhook_urls):
         env.fault("MANDRILL_WEBHOOK_KEYS and MANDRILL_WEBHOOK_URLS must be set together: the signature covers the URL")
     return settings
-
-
-def shown(settings: ProviderSettings) -> dict[str, object]:
-    """The settings as name → value for printing, with secrets as how many there are."""
-    return {one.name: _shown(getattr(settings, one.name), bool(one.metadata.get("secret"))) for one in fields(settings)}
-
-
-def _shown(value: object, secret: bool) -> object:
-    if not secret:
-        return value
-    return f"{len(value)} set" if isinstance(value, tuple) else "***" if value else ""

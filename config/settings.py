@@ -1,15 +1,13 @@
 """Every setting, typed, read once from the environment; all faults are reported together, in plain words."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 
 from config import parsers, provider_settings
 from config.parsers import Reader, SettingsError
-from config.provider_settings import ProviderSettings
+from config.provider_settings import SECRET, ProviderSettings
 
 __all__ = ["Settings", "SettingsError", "load", "masked"]
-
-SECRET = {"secret": True}  # field metadata: shown as *** wherever settings are printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +100,15 @@ def _check_pulling(env: Reader, settings: Settings) -> None:
 
 def masked(settings: Settings) -> dict[str, object]:
     """The settings as name → value for printing, with secrets and passwords replaced by ***."""
-    shown: dict[str, object] = {}
-    for one in fields(settings):
-        value = getattr(settings, one.name)
-        if isinstance(value, ProviderSettings):
-            shown.update(provider_settings.shown(value))
-            continue
-        if one.metadata.get("secret") and isinstance(value, tuple):
-            value = f"{len(value)} set"
-        elif one.metadata.get("secret"):
-            is_address = one.name.endswith("_url") and "webhook" not in one.name  # of a webhook, the path is the secret
-            value = parsers.mask_url(value) if is_address else "***" if value else ""
-        shown[one.name] = value
-    return shown
+    groups = (settings, settings.providers)
+    named = {one: getattr(group, one.name) for group in groups for one in fields(group)}
+    return {one.name: _shown(one, value) for one, value in named.items() if value is not settings.providers}
+
+
+def _shown(one: Field[object], value: object) -> object:
+    if not one.metadata.get("secret"):
+        return value
+    if isinstance(value, tuple):
+        return f"{len(value)} set"
+    is_address = one.name.endswith("_url") and "webhook" not in one.name  # of a webhook, the path is the secret
+    return parsers.mask_url(str(value)) if is_address else "***" if value else ""

@@ -4,7 +4,6 @@ The private half is the provider's, so only a key pair of our own, made for test
 """
 
 import base64
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -13,6 +12,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
+from config.proofs import without_pem_lines
 from providers.signatures import decode_base64, which
 
 PublicKey: TypeAlias = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
@@ -24,7 +24,7 @@ def read_key(text: str) -> PublicKey:
 
     Raises ValueError, in words for an operator.
     """
-    der = decode_base64(re.sub(r"-----[A-Z ]+-----|\\n|\s", "", text))
+    der = decode_base64(without_pem_lines(text))
     try:
         key = serialization.load_der_public_key(der or b"")
     except (ValueError, TypeError):

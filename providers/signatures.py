@@ -45,8 +45,8 @@ def decode_base64(text: str) -> bytes | None:
 
 
 def as_keys(secrets: Sequence[str], word: str = "secret") -> list[bytes]:
-    """`secrets`, which the provider calls by `word`, used as the texts they are. Raises ValueError where there is none or an empty one, which
-    would open the door to everybody."""
+    """`secrets`, which the provider calls by `word`, used as the texts they are. Raises ValueError where there is none,
+    or an empty one, which would open the door to everybody."""
     if not secrets or not all(secrets):
         raise ValueError(f"a provider needs at least one {word}, and none may be empty")
     return [secret.encode() for secret in secrets]

@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
-    BigInteger,
     BindParameter,
     ColumnElement,
     Connection,
@@ -15,8 +14,8 @@ from sqlalchemy import (
     Row,
     bindparam,
     func,
-    literal_column,
     select,
+    text,
 )
 
 from core.clock import utc_now
@@ -29,8 +28,8 @@ SECOND = 1_000_000  # microseconds
 CALL = tuple(column for column in send_call.c if column.name != "payload")  # all that is not large
 
 # Built once: SQLAlchemy takes longer to build a statement than a database takes to run it.
-_CLOCK = literal_column("CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)", BigInteger)
-_NOW = select(_CLOCK)
+_CLOCK = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)"  # PostgreSQL's, in microseconds
+_NOW = text(f"SELECT {_CLOCK}")
 _LOCK_CAMPAIGN = select(campaign).where(campaign.c.id == bindparam("campaign_id")).with_for_update()
 _LOCK_CALL = select(*CALL).where(send_call.c.id == bindparam("call_id")).with_for_update()
 _PAYLOAD = select(send_call.c.payload).where(send_call.c.id == bindparam("call_id"))
@@ -42,7 +41,7 @@ WHERE campaign.id = :campaign_id AND send_call.id = :call_id{{lock}}"""  # noqa:
 _LOCK_AND_LOOK = (
     _LOCK.format(clock="", lock=""),
     _LOCK.format(
-        clock=", CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) AS clock",
+        clock=f", {_CLOCK} AS clock",
         lock=" FOR UPDATE OF campaign, send_call",
     ),
 )

@@ -26,7 +26,6 @@ OFF_BY_DEFAULT = {"resend_unknown_permanent_is_hard", "postal_any_5xx_is_hard", 
 LEFT_OVER: dict[str, dict[str, Any]] = {
     "resend.permanent_unknown_sub_type": {"data.bounce.subType": "InventedNextYear"}
 }
-LISTED = {path for lines in REFERENCE.values() for line in lines for path in line["match"]}
 
 
 def default_policies(table: Table) -> dict[str, bool]:
