@@ -1,22 +1,9 @@
 """A stop while a worker waits for its turn to call: nothing leaves, and nothing is lost."""
 
-from collections.abc import Iterator
 from datetime import timedelta
-
-import pytest
-import redis
-from sqlalchemy import Engine
 
 from sender.slots import Slots
 from tests.sending import World
-
-
-@pytest.fixture
-def world(engine: Engine, redis_client: redis.Redis, redis_prefix: str) -> Iterator[World]:
-    env = redis_prefix.rstrip(":")
-    yield World(engine, redis_client, env)
-    for key in redis_client.scan_iter(f"mailward:{env}:*"):
-        redis_client.delete(key)
 
 
 def test_a_stop_before_the_call_makes_none_and_the_call_is_made_when_its_lease_has_run_out(world: World) -> None:

@@ -3,11 +3,9 @@
 import io
 import json
 import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import redis
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
@@ -31,14 +29,6 @@ MAIL = {
     "html": "<p>Hello {{ name }}</p>",
 }
 SECRET = "a made-up secret of tests"
-
-
-@pytest.fixture
-def world(engine: Engine, redis_client: redis.Redis, redis_prefix: str) -> Iterator[World]:
-    env = redis_prefix.rstrip(":")
-    yield World(engine, redis_client, env)
-    for key in redis_client.scan_iter(f"mailward:{env}:*"):
-        redis_client.delete(key)
 
 
 def serving(world: World, engine: Engine | None = None, secret: str = SECRET, client: Client | None = None) -> Flask:

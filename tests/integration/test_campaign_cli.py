@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import redis
-from sqlalchemy import Engine
 
 from core.ledger import identity
 from core.ledger.identity import Identity
@@ -18,14 +16,6 @@ from tests.command_line import CommandLine
 from tests.sending import Provider, World
 
 SECRET = "a made-up secret of tests"
-
-
-@pytest.fixture
-def world(engine: Engine, redis_client: redis.Redis, redis_prefix: str) -> Iterator[World]:
-    env = redis_prefix.rstrip(":")
-    yield World(engine, redis_client, env)
-    for key in redis_client.scan_iter(f"mailward:{env}:*"):
-        redis_client.delete(key)
 
 
 @pytest.fixture

@@ -1,26 +1,17 @@
 """Start, pause, resume, cancel and resolve, on both engines: what each does, refuses and writes into the audit."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-import redis
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from core.ledger import draft, lifecycle, planning
 from core.ledger.campaigns import Refused
 from core.ledger.states import Happening
 from tests.sending import NOT_SENT, Provider, World, answering
-
-
-@pytest.fixture
-def world(engine: Engine, redis_client: redis.Redis, redis_prefix: str) -> Iterator[World]:
-    env = redis_prefix.rstrip(":")
-    yield World(engine, redis_client, env)
-    for key in redis_client.scan_iter(f"mailward:{env}:*"):
-        redis_client.delete(key)
 
 
 def adds_up(world: World, campaign: str) -> dict[str, int]:

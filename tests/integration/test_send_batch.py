@@ -1,12 +1,10 @@
 """One batch through the ledger: each seam, each answer, on both engines."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-import redis
-from sqlalchemy import Engine
 
 from consumer.apply_events import EventWork
 from core.clock import utc_now
@@ -20,15 +18,6 @@ from tests.system import event
 READERS = [f"reader{number:03}@example.com" for number in range(3)]
 ONCE = dict.fromkeys(READERS, 1)
 DAY = timedelta(hours=24)
-
-
-@pytest.fixture
-def world(engine: Engine, redis_client: redis.Redis, redis_prefix: str) -> Iterator[World]:
-    env = redis_prefix.rstrip(":")
-    one = World(engine, redis_client, env)
-    yield one
-    for key in redis_client.scan_iter(f"mailward:{env}:*"):
-        redis_client.delete(key)
 
 
 def test_a_batch_is_sent_once_and_settled_with_the_providers_ids(world: World) -> None:

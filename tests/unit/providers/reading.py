@@ -3,12 +3,12 @@
 import json
 from collections.abc import Sequence
 
-from core.events import Event
+from core.events import Event, Kind
 from providers.base import Normalised, Provider
 from tests.unit.providers.payloads import posted
 
 JANE, JOHN = "jane.doe@example.com", "john@example.org"
-COUNTED, PARKED = "counted", "parked"
+COUNTED, PARKED, NOTHING = "counted", "parked", "nothing"
 Outcome = tuple[str, str]
 
 
@@ -36,3 +36,30 @@ def only_event(said: Normalised) -> Event:
 def ids(provider: Provider, bodies: Sequence[object]) -> list[str]:
     """The ids of the events of `bodies`, each of which has only one."""
     return [only_event(read(provider, body)).event_id for body in bodies]
+
+
+def changed(recorded_body: bytes, path: str, value: object) -> bytes:
+    """A recorded JSON payload with the value at dotted `path` replaced."""
+    body = json.loads(recorded_body)
+    *parents, last = path.split(".")
+    target = body
+    for parent in parents:
+        target = target[parent]
+    target[last] = value
+    return json.dumps(body).encode()
+
+
+def assert_comes_to(said: Normalised, expected: Outcome) -> None:
+    """A body of one item is what a table expects: an event about Jane of (kind, rule); PARKED with the beginning of its
+    reason; COUNTED as a kind ("" is other); or NOTHING."""
+    word, more = expected
+    if word == NOTHING:
+        assert said == Normalised()
+    elif word == COUNTED:
+        assert said == Normalised(counted={Kind(more or Kind.OTHER): 1})
+    elif word == PARKED:
+        assert (said.events, len(said.parked), dict(said.counted)) == ((), 1, {})
+        assert said.parked[0].reason.startswith(more)
+    else:
+        event = only_event(said)
+        assert (event.kind, event.rule, event.recipient) == (*expected, JANE)

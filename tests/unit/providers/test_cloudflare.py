@@ -1,16 +1,14 @@
 """Cloudflare Email Sending: what each forwarded event comes to, and whose events are believed."""
 
-import json
-
 import pytest
 
-from core.events import Event, Kind
+from core.events import Kind
 from providers.base import Normalised
 from providers.cloudflare import Cloudflare
+from tests.unit.providers import reading
 from tests.unit.providers.payloads import RECEIVED_AT, names, posted, recorded
+from tests.unit.providers.reading import JANE, only_event
 from tests.unit.providers.security_cases import SECRET, SENT_AT, SecurityCases
-
-JANE = "jane.doe@example.com"
 
 RECORDED = {
     "delivered": (Kind.DELIVERED, "cloudflare.delivered"),
@@ -39,19 +37,7 @@ def read(body: bytes, **options: object) -> Normalised:
 
 
 def changed(name: str, path: str, value: object) -> bytes:
-    """A recorded payload with the value at dotted `path` replaced."""
-    body = json.loads(recorded("cloudflare", name))
-    *parents, last = path.split(".")
-    target = body
-    for parent in parents:
-        target = target[parent]
-    target[last] = value
-    return json.dumps(body).encode()
-
-
-def only_event(said: Normalised) -> Event:
-    assert (len(said.events), said.parked, dict(said.counted)) == (1, (), {})
-    return said.events[0]
+    return reading.changed(recorded("cloudflare", name), path, value)
 
 
 def test_every_recorded_payload_has_its_outcome_written_down() -> None:

@@ -10,6 +10,7 @@ from core.events import Event, Kind
 from providers.base import Normalised, Provider, Request
 from providers.mailtrap import ENTRY, mailtrap
 from tests.unit.providers.payloads import PAYLOADS, RECEIVED_AT, names, posted, recorded
+from tests.unit.providers.reading import only_event
 from tests.unit.providers.security_cases import SECRET, SecurityCases
 
 JANE, JOHN = "jane.doe@example.com", "john@example.org"
@@ -72,11 +73,6 @@ def lines(name: str) -> bytes:
 def said_of(**fields: object) -> Normalised:
     event = json.loads(recorded("mailtrap", "spam"))["events"][0]
     return read(json.dumps({"events": [event | fields]}).encode())
-
-
-def only_event(said: Normalised) -> Event:
-    assert (len(said.events), said.parked, dict(said.counted)) == (1, (), {})
-    return said.events[0]
 
 
 def test_every_recorded_payload_has_its_outcome_written_down() -> None:

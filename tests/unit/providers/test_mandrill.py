@@ -18,9 +18,9 @@ from providers.samples.mandrill import form
 from providers.signatures import Refusal
 from providers.url_form_hmac import HEADER, fields
 from tests.unit.providers.payloads import PAYLOADS, RECEIVED_AT, posted
+from tests.unit.providers.reading import JANE, only_event
 from tests.unit.providers.security_cases import SECRET, SENT_AT, SecurityCases
 
-JANE = "jane.doe@example.com"
 URL = "https://mail.example.com/webhooks/mandrill"
 URL_WITH_PASSWORD = "https://hook:s3cret@events.example.com:8443/webhooks/mandrill/?a=1"
 COUNTED = (Kind.OTHER, "mandrill.other")
@@ -75,11 +75,6 @@ def read(body: bytes, *, keep_local_case: bool = False) -> Normalised:
 def said_of(event: str = "spam", email: object = JANE, url: object = None, **mail: object) -> Normalised:
     msg = {"email": email, **mail}
     return read(form([{"event": event, "_id": "abc", "ts": 1795390872, "url": url, "msg": msg}]))
-
-
-def only_event(said: Normalised) -> Event:
-    assert (len(said.events), said.parked, dict(said.counted)) == (1, (), {})
-    return said.events[0]
 
 
 def signature(key: str, text: bytes) -> str:

@@ -13,16 +13,15 @@ from providers.base import Normalised, Post, ProofRefused, ProofUnavailable, Pro
 from providers.signatures import Refusal
 from providers.sns_envelope import Signer
 from tests.unit.providers.payloads import RECEIVED_AT, names, posted, recorded
+from tests.unit.providers.reading import COUNTED, JANE, PARKED, assert_comes_to, only_event
 from tests.unit.providers.security_cases import SENT_AT
 from tests.unit.providers.sns_cases import SnsSecurityCases
 from tests.unit.providers.sns_signing import CertificateHost, pem, rsa_key, signer
 
-JANE = "jane.doe@example.com"
 TOPIC = "arn:scw:sns:fr-par:project-00000000-0000-4000-8000-000000000001:mail-events"
 OTHER_TOPIC = "arn:scw:sns:nl-ams:project-00000000-0000-4000-8000-000000000001:mail-events"
 FOREIGN_TOPIC = "arn:scw:sns:fr-par:project-99999999-0000-4000-8000-000000000009:mine"
 BUCKET = "https://messaging.s3.fr-par.scw.cloud"
-PARKED, COUNTED = "parked", "counted"
 
 RECORDED = {
     "mailbox_not_found": (Kind.HARD_BOUNCE, "scaleway.mailbox_not_found"),
@@ -176,26 +175,13 @@ def changed(name: str, field: str, value: object) -> bytes:
     return json.dumps(json.loads(recorded("scaleway", name)) | {field: value}).encode()
 
 
-def only_event(said: Normalised) -> Event:
-    assert (len(said.events), said.parked, dict(said.counted)) == (1, (), {})
-    return said.events[0]
-
-
 def test_every_recorded_payload_has_its_outcome_written_down() -> None:
     assert names("scaleway") == {*RECORDED, "subscription_confirmation"}
 
 
 @pytest.mark.parametrize(("name", "expected"), RECORDED.items())
 def test_a_recorded_payload_comes_to(name: str, expected: tuple[str, str]) -> None:
-    said = read(recorded("scaleway", name))
-    if expected[0] == COUNTED:
-        assert said == Normalised(counted={Kind(expected[1]): 1})
-    elif expected[0] == PARKED:
-        assert (said.events, len(said.parked), dict(said.counted)) == ((), 1, {})
-        assert said.parked[0].reason.startswith(expected[1])
-    else:
-        event = only_event(said)
-        assert (event.kind, event.rule, event.recipient) == (*expected, JANE)
+    assert_comes_to(read(recorded("scaleway", name)), expected)
 
 
 def test_an_event_carries_all_that_is_known() -> None:

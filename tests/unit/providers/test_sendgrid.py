@@ -17,9 +17,9 @@ from providers.fetching import https_get
 from providers.sendgrid import sendgrid
 from tests.unit.providers.keys import private_key, public_text
 from tests.unit.providers.payloads import RECEIVED_AT, names, posted, recorded
+from tests.unit.providers.reading import JANE, only_event
 from tests.unit.providers.security_cases import SecurityCases
 
-JANE = "jane.doe@example.com"
 HAPPENED_AT = datetime(2026, 11, 22, 23, 41, 12, tzinfo=UTC)
 COUNTED = (Kind.OTHER, "sendgrid.other")
 
@@ -70,11 +70,6 @@ def read(body: bytes, *, keep_local_case: bool = False) -> Normalised:
 
 def said_of(event: object = "spamreport", **fields: object) -> Normalised:
     return read(json.dumps([{"event": event, "email": JANE, "sg_event_id": "evt_1", **fields}]).encode())
-
-
-def only_event(said: Normalised) -> Event:
-    assert (len(said.events), said.parked, dict(said.counted)) == (1, (), {})
-    return said.events[0]
 
 
 def test_every_recorded_payload_has_its_outcome_written_down() -> None:

@@ -13,17 +13,17 @@ from providers.base import Normalised, ProofRefused, Provider, Request
 from providers.credentials import Credentials
 from providers.signatures import Refusal
 from providers.sns_envelope import Signer
+from tests.unit.providers import reading
 from tests.unit.providers.payloads import RECEIVED_AT, names, posted, recorded
+from tests.unit.providers.reading import COUNTED, JANE, NOTHING, PARKED, assert_comes_to, only_event
 from tests.unit.providers.security_cases import SENT_AT
 from tests.unit.providers.sns_cases import SnsSecurityCases
 from tests.unit.providers.sns_signing import CertificateHost, pem, rsa_key, signer
 
-JANE = "jane.doe@example.com"
 TOPIC = "arn:aws:sns:eu-west-1:123456789012:ses-feedback"
 OTHER_TOPIC = "arn:aws:sns:us-east-1:123456789012:ses-feedback"
 FOREIGN_TOPIC = "arn:aws:sns:eu-west-1:999999999999:mine"
 CREDENTIALS = "sns:a-long-enough-password"
-PARKED, COUNTED, NOTHING = "parked", "counted", "nothing"
 
 RECORDED = {
     "bounce_permanent_general": (Kind.HARD_BOUNCE, "ses.permanent_no_mailbox"),
@@ -114,19 +114,7 @@ def notified(message: bytes, message_id: object = "message-1", **options: Any) -
 
 
 def changed(name: str, path: str, value: object) -> bytes:
-    """A recorded payload with the value at dotted `path` replaced."""
-    body = json.loads(recorded("ses", name))
-    *parents, last = path.split(".")
-    target = body
-    for parent in parents:
-        target = target[parent]
-    target[last] = value
-    return json.dumps(body).encode()
-
-
-def only_event(said: Normalised) -> Event:
-    assert (len(said.events), said.parked, dict(said.counted)) == (1, (), {})
-    return said.events[0]
+    return reading.changed(recorded("ses", name), path, value)
 
 
 def test_every_recorded_payload_has_its_outcome_written_down() -> None:
@@ -135,17 +123,7 @@ def test_every_recorded_payload_has_its_outcome_written_down() -> None:
 
 @pytest.mark.parametrize(("name", "expected"), RECORDED.items())
 def test_a_recorded_payload_comes_to(name: str, expected: tuple[str, str]) -> None:
-    said = read(recorded("ses", name))
-    if expected[0] == NOTHING:
-        assert said == Normalised()
-    elif expected[0] == COUNTED:
-        assert said == Normalised(counted={Kind(expected[1]): 1})
-    elif expected[0] == PARKED:
-        assert (said.events, len(said.parked), dict(said.counted)) == ((), 1, {})
-        assert said.parked[0].reason.startswith(expected[1])
-    else:
-        event = only_event(said)
-        assert (event.kind, event.rule, event.recipient) == (*expected, JANE)
+    assert_comes_to(read(recorded("ses", name)), expected)
 
 
 def test_an_event_carries_all_that_is_known() -> None:

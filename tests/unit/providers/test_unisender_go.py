@@ -12,6 +12,7 @@ from core.events import Event, Kind
 from providers.base import Normalised, Post, Provider
 from providers.unisender_go import ANSWERS, ENTRY, unisender_go
 from tests.unit.providers.payloads import RECEIVED_AT, names, posted, recorded
+from tests.unit.providers.reading import only_event
 from tests.unit.providers.security_cases import SECRET, SENT_AT, SecurityCases
 
 JANE, JOHN = "jane.doe@example.com", "john@example.org"
@@ -73,11 +74,6 @@ def said_of(**fields: object) -> Normalised:
     body = json.loads(recorded("unisender_go", "spam"))
     body["events_by_user"][0]["events"][0]["event_data"].update(fields)
     return read(json.dumps(body).encode())
-
-
-def only_event(said: Normalised) -> Event:
-    assert (len(said.events), said.parked, dict(said.counted)) == (1, (), {})
-    return said.events[0]
 
 
 def test_every_recorded_payload_has_its_outcome_written_down() -> None:
