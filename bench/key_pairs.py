@@ -1,15 +1,14 @@
 """Key pairs of our own, as providers alone have the private keys that sign their posts: made once for each run."""
 
-import base64
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.serialization import Encoding
 
-from providers.public_keys import PrivateKey
+from providers.public_keys import PrivateKey, written
 
 
 @cache
@@ -26,8 +25,7 @@ def rsa_2048() -> rsa.RSAPrivateKey:
 
 def public_text(key: PrivateKey) -> str:
     """The public half of `key` as providers show it: base64 of its DER."""
-    der = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return base64.b64encode(der).decode()
+    return written(key.public_key())
 
 
 def certificate(key: PrivateKey) -> bytes:

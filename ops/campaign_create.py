@@ -8,28 +8,12 @@ from marshmallow import ValidationError
 
 from ops import campaign_text as text
 from ops.context import Context
+from ops.pair import Pair
 from sender.campaign import AUDIENCES
 from sender.render import BadTemplate
 from sender.store_audience import BadFilter
 
-
-class PairType(click.ParamType[tuple[str, str]]):
-    """NAME=VALUE."""
-
-    name = "name=value"
-
-    def convert(
-        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        if isinstance(value, tuple):
-            return value
-        name, equals, rest = value.partition("=")
-        if not name or not equals:
-            self.fail(f"{value!r} is not NAME=VALUE", param, ctx)
-        return name, rest
-
-
-PAIR = PairType()
+PAIR = Pair("NAME=VALUE")
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 

@@ -8,31 +8,18 @@ import click
 from ops.context import Context
 from ops.explanation import explained, unreadable
 from ops.explanation_text import document, lines
+from ops.pair import Pair
 from providers.base import Provider, Request
 from providers.reading import reader
 from providers.registry import PROVIDERS
 
 
-class Header(click.ParamType[tuple[str, str]]):
-    """A header as name=value; the name comes out in lower case."""
-
-    name = "name=value"
-
-    def convert(
-        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        if isinstance(value, tuple):
-            return value
-        name, equals, text = value.partition("=")
-        if not name or not equals:
-            self.fail(f"{value!r} is not name=value", param, ctx)
-        return name.strip().lower(), text
-
-
 @click.command()
 @click.argument("name", metavar="PROVIDER", type=click.Choice(sorted(PROVIDERS)))
 @click.argument("body", type=click.File("rb"), default="-")
-@click.option("--header", "headers", multiple=True, type=Header(), help="A header of the post, such as svix-id=msg_1.")
+@click.option(
+    "--header", "headers", multiple=True, type=Pair("name=value"), help="A header of the post, such as svix-id=msg_1."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document for machines.")
 @click.pass_obj
 def classify(context: Context, name: str, body: BinaryIO, headers: tuple[tuple[str, str], ...], as_json: bool) -> None:
@@ -49,7 +36,7 @@ def classify(context: Context, name: str, body: BinaryIO, headers: tuple[tuple[s
         raise click.ClickException(
             f"the body has {len(content):,} bytes and would be refused: {name} may post {provider.answers.body_limit:,}"
         )
-    said = provider.normalise(Request(dict(headers), content, context.clock()))
+    said = provider.normalise(Request({key.strip().lower(): text for key, text in headers}, content, context.clock()))
     items = explained(said, [rule for table in entry.tables.values() for rule in table.rules])
     if as_json:
         click.echo(json.dumps(document(name, items, said.confirm_url), indent=2))

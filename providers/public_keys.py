@@ -34,6 +34,12 @@ def read_key(text: str) -> PublicKey:
     return key
 
 
+def written(key: PublicKey) -> str:
+    """`key` as providers show it: what `read_key` reads."""
+    der = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return base64.b64encode(der).decode()
+
+
 def read_private_key(path: str) -> PrivateKey:
     """The RSA or ECDSA private key in the PEM file at `path`, which has no password. Raises ValueError, in words for an
     operator."""

@@ -3,18 +3,16 @@
 For explaining, never for believing: whoever makes a provider here must not let it verify anything.
 """
 
-import base64
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any, NoReturn
 
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from config.settings import Settings
 from providers.base import ProofUnavailable, Provider
-from providers.public_keys import PublicKey
+from providers.public_keys import written
 from providers.registry import PROVIDERS
 
 SECRET = "whsec_c3RhbmQtaW4gb2YgYSBzZWNyZXQ="  # noqa: S105 - the point of it is that it is none
@@ -54,16 +52,12 @@ def _nothing_is_fetched(url: str) -> NoReturn:
 
 @cache
 def _elliptic_key() -> str:
-    return _text(ec.generate_private_key(ec.SECP256R1()).public_key())
+    return written(ec.generate_private_key(ec.SECP256R1()).public_key())
 
 
 @cache
 def _rsa_key() -> str:
-    return _text(rsa.generate_private_key(65_537, 2048).public_key())
-
-
-def _text(key: PublicKey) -> str:
-    return base64.b64encode(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).decode()
+    return written(rsa.generate_private_key(65_537, 2048).public_key())
 
 
 _STAND_INS: Mapping[str, Callable[[], str]] = {

@@ -101,6 +101,16 @@ class World:
         self.slots = Slots(9, lambda: False)
         self.work = self.worker("worker-1")
 
+    def environ(self, redis_url: str) -> dict[str, str]:
+        """The environment of a command on these stores; without a broker."""
+        return {
+            "MAILWARD_ENV": self.env,
+            "AMQP_URL": "amqp://127.0.0.1:1",
+            "REDIS_URL": redis_url,
+            "DATABASE_URL": self.engine.url.render_as_string(hide_password=False),
+            "RECIPIENT_KEY": f"{self.env}:{{address}}",
+        }
+
     def worker(self, owner: str) -> SendWork:
         """A worker of its own lease name."""
         looker = Looker(self.store, self.provider, self.env, "a made-up secret of tests")

@@ -12,10 +12,11 @@ from core import database
 from core.tables import metadata
 from core.topology import Topology
 from dev.sandbox.server import API_KEY, SandboxServer
-from dev.services import PostgreSQL
+from dev.services import PostgreSQL, RabbitMQ, RedisServer
 from sender.clients.resend import Resend
 from tests.sending import Provider, World
 from tests.system import System
+from tests.whole_path import WholePath, opened
 
 
 @pytest.fixture
@@ -83,3 +84,19 @@ def _migrated(database_url: str) -> Iterator[Engine]:
     database.upgrade(engine)
     yield engine
     engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def whole(
+    rabbitmq: RabbitMQ, redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WholePath]:
+    """The one behind `path`: its queues cost a quarter of a second, to empty them a few milliseconds."""
+    with opened(rabbitmq, redis_server, tmp_path_factory.mktemp("path")) as one:
+        yield one
+
+
+@pytest.fixture
+def path(whole: WholePath) -> WholePath:
+    """All providers through endpoint, broker and consumer, with nothing in hand."""
+    whole.reset()
+    return whole

@@ -20,17 +20,8 @@ SECRET = "a made-up secret of tests"
 
 @pytest.fixture
 def mailward(world: World, redis_server: RedisServer) -> CommandLine:
-    return CommandLine(
-        {
-            "MAILWARD_ENV": world.env,
-            "AMQP_URL": "amqp://127.0.0.1:1",
-            "REDIS_URL": redis_server.url,
-            "DATABASE_URL": world.engine.url.render_as_string(hide_password=False),
-            "RECIPIENT_KEY": f"{world.env}:{{address}}",
-            "UNSUBSCRIBE_SECRETS": SECRET.replace(" ", "-"),
-            "RESEND_API_KEY": "",
-        }
-    )
+    more = {"UNSUBSCRIBE_SECRETS": SECRET.replace(" ", "-"), "RESEND_API_KEY": ""}
+    return CommandLine(world.environ(redis_server.url) | more)
 
 
 @pytest.fixture

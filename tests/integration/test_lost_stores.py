@@ -21,15 +21,7 @@ from tests.sending import World
 
 def operator(world: World, redis_server: RedisServer) -> CommandLine:
     """The command line on the stores of `world`."""
-    return CommandLine(
-        {
-            "MAILWARD_ENV": world.env,
-            "AMQP_URL": "amqp://127.0.0.1:1",
-            "REDIS_URL": redis_server.url,
-            "DATABASE_URL": world.engine.url.render_as_string(hide_password=False),
-            "RECIPIENT_KEY": f"{world.env}:{{address}}",
-        }
-    )
+    return CommandLine(world.environ(redis_server.url))
 
 
 def resume(world: World, campaign: str) -> None:

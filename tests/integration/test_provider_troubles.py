@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,32 +11,16 @@ import pytest
 from core.errors import Permanent
 from core.events import Event, Kind
 from core.tables import to_us
-from dev.services import RabbitMQ, RedisServer
 from providers import registry
 from tests.letters import die, ready_command_line
 from tests.unit.providers.security_cases import SENT_AT
 from tests.unit.providers.sns_cases import SnsSecurityCases
 from tests.unit.providers.test_every_provider import security_cases
-from tests.whole_path import NOW, WholePath, opened
+from tests.whole_path import NOW, WholePath
 
 A, B, C = "a@example.com", "b@example.com", "c@example.com"
 HAPPENED = "2026-11-22T23:41:12.000Z"
 HAPPENED_S = 1795390872
-
-
-@pytest.fixture(scope="module")
-def whole(
-    rabbitmq: RabbitMQ, redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[WholePath]:
-    """The one behind `path`: its queues cost a quarter of a second, to empty them a few milliseconds."""
-    with opened(rabbitmq, redis_server, tmp_path_factory.mktemp("path")) as one:
-        yield one
-
-
-@pytest.fixture
-def path(whole: WholePath) -> WholePath:
-    whole.reset()
-    return whole
 
 
 def ses() -> SnsSecurityCases:

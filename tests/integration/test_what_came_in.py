@@ -1,7 +1,6 @@
 """What an operator can see of what providers posted: kinds by name, unknown ones too, refusals, and why."""
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -12,29 +11,14 @@ from core import alerts
 from core.alert_delivery import Alert
 from core.alerting import Alerting
 from core.events import Kind
-from dev.services import RabbitMQ, RedisServer
 from providers import registry
 from tests.command_line import CommandLine
 from tests.unit.providers.payloads import recorded
 from tests.unit.providers.security_cases import SENT_AT
 from tests.unit.providers.test_every_provider import security_cases
-from tests.whole_path import NOW, WholePath, opened
+from tests.whole_path import NOW, WholePath
 
 A = "a@example.com"
-
-
-@pytest.fixture(scope="module")
-def whole(
-    rabbitmq: RabbitMQ, redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[WholePath]:
-    with opened(rabbitmq, redis_server, tmp_path_factory.mktemp("path")) as one:
-        yield one
-
-
-@pytest.fixture
-def path(whole: WholePath) -> WholePath:
-    whole.reset()
-    return whole
 
 
 def counters(path: WholePath) -> dict[tuple[str, str], int]:

@@ -1,12 +1,10 @@
 """Key pairs on the curve P-256 for tests, by name: made once per run, as nobody may find a private key in a file."""
 
-import base64
 from functools import cache
 
-from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from providers.public_keys import PrivateKey
+from providers.public_keys import PrivateKey, written
 
 
 @cache
@@ -17,6 +15,4 @@ def private_key(name: str) -> ec.EllipticCurvePrivateKey:
 
 def public_text(key: str | PrivateKey) -> str:
     """The public half of `key`, or of the pair of that name, as a provider shows it: base64 of its DER."""
-    public = (private_key(key) if isinstance(key, str) else key).public_key()
-    der = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
-    return base64.b64encode(der).decode()
+    return written((private_key(key) if isinstance(key, str) else key).public_key())

@@ -16,7 +16,7 @@ from config.settings import load
 from core.events import Event, Kind
 from providers.base import Normalised, Post, ProofRefused, Provider, Request
 from providers.postal import ANSWERS, ENTRY, postal
-from providers.public_keys import PrivateKey, read_private_key, signed
+from providers.public_keys import PrivateKey, read_private_key, signed, written
 from providers.signatures import Refusal
 from tests.unit.providers import reading
 from tests.unit.providers.payloads import RECEIVED_AT, names, posted, recorded
@@ -57,10 +57,7 @@ def private_key(_name: str) -> rsa.RSAPrivateKey:
 
 def public_text(name: str) -> str:
     """The public half of the named pair as Postal prints it; of no name, no key."""
-    if not name:
-        return ""
-    public = private_key(name).public_key()
-    return base64.b64encode(public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).decode()
+    return written(private_key(name).public_key()) if name else ""
 
 
 def pem(name: str) -> bytes:
