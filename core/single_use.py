@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, delete
 
 from core.errors import Permanent
 from core.events import Event
-from core.ledger.rows import as_json, run
+from core.statements import as_json, run
 from core.tables import proof_token, to_us
 
 REMEMBERED = timedelta(days=30)  # far longer than any provider's proof stays fresh

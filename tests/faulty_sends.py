@@ -36,7 +36,7 @@ class Seam(NamedTuple):
 SEAMS: Mapping[str, Seam] = {
     "before the seal": Seam(sealing, "seal", When.BEFORE),
     "before the reservation": Seam(sealing, "_freeze", When.BEFORE),  # the transaction has locked and looked
-    "after the reservation": Seam(identity, "count_seal", When.AFTER),  # all is written, nothing committed
+    "after the reservation": Seam(identity, "counted", When.AFTER),  # all is written, nothing committed
     "after the seal": Seam(LedgerKey, "write", When.BEFORE),  # committed, and Redis does not know of it yet
     "before the mark": Seam(attempts, "begin", When.BEFORE),
     "after the mark": Seam(attempts, "begin", When.AFTER),  # that an attempt begins: written, not committed

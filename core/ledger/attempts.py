@@ -9,18 +9,21 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from core.ledger.blocks import blocked
+from core.ledger.blocks import journalled, judged
 from core.ledger.identity import own
 from core.ledger.members import changed, conclude
-from core.ledger.rows import SECOND, as_json, change_call, lock, move_and_change, payload_of, run
+from core.ledger.rows import SECOND, change_call, changing, lock, lock_and_ask, moving, payload_of
 from core.ledger.sealing import Sealed, body_of, members_of
 from core.ledger.states import Call, Happening, step
+from core.statements import as_json, run, together
 from core.tables import from_us
 
 _INTACT = (
-    """SELECT count(*) FROM delivery_ledger WHERE campaign_id = :campaign AND call_id = :call AND status = 'reserved'
+    """SELECT count(*) AS n FROM delivery_ledger
+    WHERE campaign_id = :campaign AND call_id = :call AND status = 'reserved'
     AND recipient_id IN (SELECT value FROM json_each(:ids))""",
-    """SELECT count(*) FROM delivery_ledger WHERE campaign_id = :campaign AND call_id = :call AND status = 'reserved'
+    """SELECT count(*) AS n FROM delivery_ledger
+    WHERE campaign_id = :campaign AND call_id = :call AND status = 'reserved'
     AND recipient_id = ANY(ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS jsonb))))""",
 )
 _ELSEWHERE = (
@@ -100,13 +103,17 @@ def begin(
 
     `records` are the members' addresses with their present records. None if the lease is no longer ours.
     """
-    locked = lock(connection, campaign_id, sealed.call_id)
+    values = {"campaign": campaign_id, "call": sealed.call_id, "ids": as_json(sealed.members)}
+    locked, (intact, against) = lock_and_ask(
+        connection, campaign_id, sealed.call_id, (_INTACT, values), journalled(records)
+    )
     if locked is None or locked.call.lease_epoch != sealed.epoch or locked.call.state != Call.LEASED:
         return None
     campaign_state, call, now = locked
     if campaign_state != "running":
         return apply(connection, campaign_state, call, Happening.NOT_RUNNING, now)
-    if not call.tainted and not _sendable(connection, call, sealed, records, now):
+    sendable = intact.rows[0].n == len(sealed.members) and not judged(against.rows, records, from_us(now))
+    if not call.tainted and not sendable:
         return apply(connection, campaign_state, call, Happening.BLOCKED, now)
     change_call(
         connection, call.id, now,
@@ -150,8 +157,8 @@ def apply(
         cancelled=campaign_state == "cancelled",
         wait_us=_wait_us(call, happening, result),
     )  # fmt: skip
-    values = _values(call, following.state, following.taints, result, now)
-    move_and_change(connection, call.campaign_id, call.id, now, moved, **values)
+    change = changing(call.id, now, _values(call, following.state, following.taints, result, now))
+    together(connection, *([moving(call.campaign_id, now, moved)] if any(moved.values()) else []), change)
     return Move(Call(call.state), following.state, changed(moved), twice)
 
 
@@ -201,12 +208,3 @@ def _due(call: Row[Any], now: int) -> bool:
     if call.state == Call.RETRY_WAIT:
         return bool(call.due_at <= now)
     return call.state in (Call.LEASED, Call.CALLING) and (call.lease_until or 0) <= now
-
-
-def _sendable(
-    connection: Connection, call: Row[Any], sealed: Sealed, records: Mapping[str, bytes | None], now: int
-) -> bool:
-    """Whether every member is still reserved by this call and nobody is blocked."""
-    values = {"campaign": call.campaign_id, "call": call.id, "ids": as_json(sealed.members)}
-    intact = run(connection, _INTACT, values).scalar_one()
-    return int(intact) == len(sealed.members) and not blocked(connection, records, from_us(now))

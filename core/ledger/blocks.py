@@ -1,12 +1,13 @@
 """Whom the journal keeps from being mailed: the last check before a call is sealed, and again before it begins."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection
 
 from core.decide import eligible_since
-from core.ledger.rows import as_json, run
+from core.statements import Asked, as_json, run
 from core.tables import to_us
 
 _NEWEST = """SELECT address, max(occurred_at) AS newest FROM journal
@@ -23,10 +24,17 @@ def blocked(connection: Connection, records: Mapping[str, bytes | None], now: da
 
     A block ends with a restore, or with a record whose consent is newer than the event.
     """
-    if not records:
-        return set()
-    found = run(connection, _QUERY, {"addresses": as_json(list(records))})
-    return {row.address for row in found if not _readmitted(records[row.address], row.newest, now)}
+    return judged(run(connection, *journalled(records)).all(), records, now) if records else set()
+
+
+def journalled(addresses: Collection[str]) -> Asked:
+    """The first half of `blocked`: asking the journal about some addresses."""
+    return _QUERY, {"addresses": as_json(list(addresses))}
+
+
+def judged(rows: Sequence[Any], records: Mapping[str, bytes | None], now: datetime) -> set[str]:
+    """The second half of `blocked`, given the answer's rows."""
+    return {row.address for row in rows if not _readmitted(records[row.address], row.newest, now)}
 
 
 def _readmitted(record: bytes | None, newest: int, now: datetime) -> bool:

@@ -13,6 +13,7 @@ import redis
 from sqlalchemy import Connection, insert, select, update
 
 from core.ledger.tables import ledger_identity
+from core.statements import Answer, Asked, both, together
 
 # Raises the stored counter, never lowers it, and never replaces another ledger's.
 _WRITE = """
@@ -26,7 +27,7 @@ redis.call('SET', KEYS[1], ARGV[1] .. ':' .. ARGV[2])
 return 1
 """
 
-_COUNT = "UPDATE ledger_identity SET seals = seals + 1 RETURNING ledger_id, seals"
+COUNT_SEAL: Asked = both("UPDATE ledger_identity SET seals = seals + 1 RETURNING ledger_id, seals"), {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,12 @@ def known(connection: Connection) -> Identity:
     return Identity("", 0) if row is None else Identity(row.ledger_id, row.seals)
 
 
-def count_seal(connection: Connection) -> Identity:
-    """Raise the counter for one more sealed call; returns the identity afterwards."""
-    row = connection.exec_driver_sql(_COUNT).first()
-    if row is None:
+def counted(connection: Connection, answer: Answer) -> Identity:
+    """The identity after one more sealed call, given what COUNT_SEAL came to; the first seal makes the identity."""
+    if not answer.rows:
         own(connection)
-        row = connection.exec_driver_sql(_COUNT).one()
-    return Identity(row.ledger_id, row.seals)
+        (answer,) = together(connection, COUNT_SEAL)
+    return Identity(answer.rows[0].ledger_id, answer.rows[0].seals)
 
 
 def adopt(connection: Connection, seen: str) -> Identity:

@@ -6,8 +6,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from core.ledger.rows import as_json, plan_call, run
+from core.ledger.rows import plan_call
 from core.ledger.states import Members
+from core.statements import as_json, run
 
 # The campaign stands in every element: with one parameter for it SQLite reads the whole campaign for each element.
 _SENT = (

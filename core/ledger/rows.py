@@ -1,7 +1,5 @@
 """Values and small statements that the ledger's modules share."""
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -10,7 +8,6 @@ from sqlalchemy import (
     BindParameter,
     ColumnElement,
     Connection,
-    CursorResult,
     Row,
     bindparam,
     func,
@@ -21,6 +18,7 @@ from sqlalchemy import (
 from core.clock import utc_now
 from core.ledger.states import OPEN, Call
 from core.ledger.tables import campaign, send_call
+from core.statements import Answer, Asked, both, run, together
 from core.tables import to_us
 
 SECOND = 1_000_000  # microseconds
@@ -96,36 +94,42 @@ def payload_of(connection: Connection, call_id: int) -> bytes:
 
 def lock(connection: Connection, campaign_id: str, call_id: int) -> Locked | None:
     """Lock the campaign, then the call, in one statement; None where the campaign has no such call."""
+    return lock_and_ask(connection, campaign_id, call_id)[0]
+
+
+def lock_and_ask(
+    connection: Connection, campaign_id: str, call_id: int, *asked: Asked
+) -> tuple[Locked | None, list[Answer]]:
+    """`lock`, and with it the answers to what can be asked without knowing the call, as they are under the lock."""
     values = {"campaign_id": campaign_id, "call_id": call_id}
-    on_postgresql = connection.dialect.name == "postgresql"
-    call = run(connection, _LOCK_AND_LOOK, values).first()
-    if call is None:
-        return None
-    return Locked(call.campaign_state, call, call.clock if on_postgresql else database_now(connection))
+    found, *answers = together(connection, (_LOCK_AND_LOOK, values), *asked)
+    if not found.rows:
+        return None, answers
+    call = found.rows[0]
+    now = call.clock if connection.dialect.name == "postgresql" else database_now(connection)
+    return Locked(call.campaign_state, call, now), answers
 
 
 def move_counters(connection: Connection, campaign_id: str, now: int, **by: int) -> None:
     """Add to the campaign's counters; the table's check holds them to the total."""
     if any(by.values()):
-        run(connection, both(_MOVE), {"campaign": campaign_id, "now": now, **_NONE_MOVED, **by})
+        run(connection, *moving(campaign_id, now, by))
 
 
 def change_call(connection: Connection, call_id: int, now: int, **values: Any) -> None:
     """Update one call."""
-    changes = {f"to_{name}": value for name, value in values.items()}
-    run(connection, both(_change(tuple(values))), {"call_id": call_id, "now": now, **changes})
+    run(connection, *changing(call_id, now, values))
 
 
-def move_and_change(connection: Connection, campaign_id: str, call_id: int, now: int, by: Moved, **values: Any) -> None:
-    """`move_counters` and `change_call`, on PostgreSQL in one statement: round trips are most of what a call costs."""
-    if connection.dialect.name != "postgresql" or not any(by.values()):
-        move_counters(connection, campaign_id, now, **by)
-        change_call(connection, call_id, now, **values)
-        return
-    counters = {"campaign": campaign_id, "now": now, **_NONE_MOVED, **by}
+def moving(campaign_id: str, now: int, by: Moved) -> Asked:
+    """What adds to the campaign's counters."""
+    return both(_MOVE), {"campaign": campaign_id, "now": now, **_NONE_MOVED, **by}
+
+
+def changing(call_id: int, now: int, values: Mapping[str, Any]) -> Asked:
+    """What updates one call."""
     changes = {f"to_{name}": value for name, value in values.items()}
-    statement = f"WITH moved AS ({_MOVE}) {_change(tuple(values))}"
-    run(connection, both(statement), counters | changes | {"call_id": call_id})
+    return both(_change(tuple(values))), {"call_id": call_id, "now": now, **changes}
 
 
 @cache
@@ -150,33 +154,6 @@ def plan_call(
             due_at=now if due_at is None else due_at, created_at=now, updated_at=now,
         )
     )  # fmt: skip
-
-
-Both = tuple[str, str]
-"""A statement as SQLite and as PostgreSQL take it, with parameters as :name."""
-
-
-def both(statement: str) -> Both:
-    """A statement that both engines take."""
-    return statement, statement
-
-
-def run(connection: Connection, statement: Both, values: Mapping[str, Any]) -> CursorResult[Any]:
-    """Run the engine's form of `statement` as it stands: SQLAlchemy's own forms take longer to prepare than most
-    statements of a call take to run. Values are those of the driver, so booleans come back as numbers on SQLite."""
-    if connection.dialect.name == "postgresql":
-        return connection.exec_driver_sql(_for_psycopg(statement[1]), values)
-    return connection.exec_driver_sql(statement[0], values)
-
-
-@cache
-def _for_psycopg(statement: str) -> str:
-    return re.sub(r"(?<!:):(\w+)", r"%(\1)s", statement.replace("%", "%%"))
-
-
-def as_json(values: Sequence[Any]) -> str:
-    """A JSON array parameter for `each`."""
-    return json.dumps(values)
 
 
 def in_states(states: Sequence[Call]) -> ColumnElement[bool]:

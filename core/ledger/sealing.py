@@ -10,24 +10,25 @@ import zstandard
 from sqlalchemy import Connection, Row
 
 from core.ledger import identity
-from core.ledger.blocks import blocked
+from core.ledger.blocks import journalled, judged
 from core.ledger.identity import Identity
 from core.ledger.rows import (
     Member,
-    as_json,
-    both,
     change_call,
-    lock,
-    move_and_change,
+    changing,
+    lock_and_ask,
     move_counters,
+    moving,
     plan_call,
-    run,
 )
 from core.ledger.states import Call
+from core.statements import as_json, both, run, together
 from core.tables import from_us
 
 _PENDING = """FROM delivery_ledger
-WHERE campaign_id = :campaign AND recipient_id BETWEEN :first AND :last AND status = 'pending'
+WHERE campaign_id = :campaign AND status = 'pending'
+AND recipient_id BETWEEN (SELECT first_id FROM send_call WHERE id = :call)
+  AND (SELECT last_id FROM send_call WHERE id = :call)
 ORDER BY recipient_id LIMIT :batch"""
 _CANDIDATES = both(f"SELECT recipient_id, address, verbatim, variables {_PENDING}")
 _STILL_PENDING = both(f"SELECT recipient_id {_PENDING}")
@@ -85,12 +86,8 @@ class Request:
 
 def candidates(connection: Connection, call: Row[Any], batch: int) -> list[Member]:
     """The pending members of a planned call's range, in order."""
-    rows = run(connection, _CANDIDATES, _range(call, batch))
+    rows = run(connection, _CANDIDATES, {"campaign": call.campaign_id, "call": call.id, "batch": batch})
     return [Member(row.recipient_id, row.address, row.verbatim or row.address, row.variables or "{}") for row in rows]
-
-
-def _range(call: Row[Any], batch: int) -> dict[str, Any]:
-    return {"campaign": call.campaign_id, "first": call.first_id, "last": call.last_id, "batch": batch}
 
 
 def seal(connection: Connection, campaign_id: str, call_id: int, request: Request) -> Sealed | None:
@@ -98,15 +95,19 @@ def seal(connection: Connection, campaign_id: str, call_id: int, request: Reques
 
     Returns None if there is nothing to send: the campaign does not run, somebody else was first, or nobody is left.
     """
-    locked = lock(connection, campaign_id, call_id)
+    considered = {one.member.recipient_id for one in request.fragments} | set(request.skips)
+    places = {"campaign": campaign_id, "call": call_id, "batch": len(considered) + 1}
+    records = {one.member.address: one.record for one in request.fragments}
+    locked, (waiting, against) = lock_and_ask(
+        connection, campaign_id, call_id, (_STILL_PENDING, places), journalled(records)
+    )
     if locked is None or locked.campaign_state != "running" or locked.call.state != Call.PLANNED:
         return None
     call, now = locked.call, locked.now
-    considered = {one.member.recipient_id for one in request.fragments} | set(request.skips)
-    pending = set(run(connection, _STILL_PENDING, _range(call, len(considered) + 1)).scalars())
+    pending = {row.recipient_id for row in waiting.rows}
     skips = {rid: reason for rid, reason in request.skips.items() if rid in pending}
     fresh = [one for one in request.fragments if one.member.recipient_id in pending]
-    blocks = blocked(connection, {one.member.address: one.record for one in fresh}, from_us(now))
+    blocks = judged(against.rows, records, from_us(now))
     skips |= {one.member.recipient_id: "removed" for one in fresh if one.member.address in blocks}
     skip(connection, campaign_id, skips, now)
     if pending - considered:  # more members than a call takes: the rest gets a call of its own
@@ -130,20 +131,24 @@ def _freeze(connection: Connection, call: Row[Any], kept: list[Fragment], reques
     ids = [one.member.recipient_id for one in kept]
     body = request.assemble([one.body for one in kept])
     key = f"{request.env}.{call.campaign_id}.{call.id}"
-    reserved = run(
-        connection, _RESERVE, {"campaign": call.campaign_id, "call": call.id, "ids": as_json(ids), "now": now}
+    sealed = {
+        "state": Call.LEASED.value, "size": len(ids), "idempotency_key": key, "account": request.account,
+        "payload": _compressed(body), "payload_sha256": hashlib.sha256(body).digest(),
+        "members": _compressed(json.dumps(ids).encode()),
+        "lease_owner": request.owner, "lease_epoch": call.lease_epoch + 1, "lease_until": now + request.lease_us,
+        "due_at": now + request.lease_us, "publishes": 0,
+    }  # fmt: skip
+    reserved, _, _, counted = together(
+        connection,
+        (_RESERVE, {"campaign": call.campaign_id, "call": call.id, "ids": as_json(ids), "now": now}),
+        moving(call.campaign_id, now, {"pending": -len(ids), "reserved": len(ids)}),
+        changing(call.id, now, sealed),
+        identity.COUNT_SEAL,
     )
-    if reserved.rowcount != len(ids):
-        raise RuntimeError(f"Bug: reserved {reserved.rowcount} of {len(ids)} members of call {call.id}")
-    move_and_change(
-        connection, call.campaign_id, call.id, now, {"pending": -len(ids), "reserved": len(ids)},
-        state=Call.LEASED.value, size=len(ids), idempotency_key=key, account=request.account,
-        payload=_compressed(body), payload_sha256=hashlib.sha256(body).digest(),
-        members=_compressed(json.dumps(ids).encode()),
-        lease_owner=request.owner, lease_epoch=call.lease_epoch + 1, lease_until=now + request.lease_us,
-        due_at=now + request.lease_us, publishes=0,
-    )  # fmt: skip
-    return Sealed(call.id, call.lease_epoch + 1, key, body, tuple(ids), identity.count_seal(connection))
+    if reserved.affected != len(ids):
+        raise RuntimeError(f"Bug: reserved {reserved.affected} of {len(ids)} members of call {call.id}")
+    counter = identity.counted(connection, counted)
+    return Sealed(call.id, call.lease_epoch + 1, key, body, tuple(ids), counter)
 
 
 def _compressed(data: bytes) -> bytes:

@@ -14,9 +14,10 @@ from sqlalchemy import Connection, Row, select
 from core.events import Event, Kind
 from core.ledger import tags
 from core.ledger.attempts import apply
-from core.ledger.rows import as_json, database_now, lock_call, move_counters, run
+from core.ledger.rows import database_now, lock_call, move_counters
 from core.ledger.states import Happening
 from core.ledger.tables import campaign
+from core.statements import as_json, run
 from core.telemetry import Series
 
 # The later word of a provider only ever rises, so that events may come in any order and repeat. What says more about

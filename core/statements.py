@@ -1,0 +1,86 @@
+"""Statements as the driver takes them: what a call costs is mostly asking, so much is asked at once.
+
+SQLAlchemy's own forms take longer to prepare than most statements of a call take to run, and on PostgreSQL a question
+by itself costs a change of processes there and one back.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple, cast
+
+import psycopg
+from psycopg.rows import namedtuple_row
+from sqlalchemy import Connection, CursorResult
+from sqlalchemy.exc import DBAPIError
+
+Both = tuple[str, str]
+"""A statement as SQLite and as PostgreSQL take it, with parameters as :name."""
+
+Asked = tuple[Both, Mapping[str, Any]]
+"""A statement with its values."""
+
+
+class Answer(NamedTuple):
+    """What one of several statements came to: its rows, if it returns any, and how many it found or changed."""
+
+    rows: Sequence[Any]
+    affected: int
+
+
+def both(statement: str) -> Both:
+    """A statement that both engines take."""
+    return statement, statement
+
+
+def run(connection: Connection, statement: Both, values: Mapping[str, Any]) -> CursorResult[Any]:
+    """Run the engine's form of `statement` as it stands. Values are those of the driver, so booleans come back as
+    numbers on SQLite."""
+    if connection.dialect.name == "postgresql":
+        return connection.exec_driver_sql(_for_psycopg(statement[1]), values)
+    return connection.exec_driver_sql(statement[0], values)
+
+
+def together(connection: Connection, *asked: Asked) -> list[Answer]:
+    """Run statements that need nothing of each other's answers, in order; on PostgreSQL in one round trip.
+
+    Each sees what those before it did, and what others had committed when its turn came. Raises what `run` raises.
+    """
+    if connection.dialect.name != "postgresql":
+        return [_answer(run(connection, statement, values)) for statement, values in asked]
+    driver = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
+    try:
+        with driver.pipeline():
+            cursors = [driver.cursor(row_factory=namedtuple_row) for _ in asked]
+            for cursor, (statement, values) in zip(cursors, asked, strict=True):
+                cursor.execute(_for_psycopg(statement[1]).encode(), values)
+        return [Answer(one.fetchall() if one.rownumber is not None else (), one.rowcount) for one in cursors]
+    except psycopg.Error as error:
+        raise _as_sqlalchemy_raises(connection, driver, error) from error
+
+
+def _answer(result: CursorResult[Any]) -> Answer:
+    rows = result.all() if result.returns_rows else ()
+    return Answer(rows, result.rowcount)
+
+
+def _as_sqlalchemy_raises(
+    connection: Connection, driver: "psycopg.Connection[Any]", error: psycopg.Error
+) -> BaseException:
+    if driver.closed:
+        connection.invalidate(error)
+    return DBAPIError.instance(
+        None, None, error, psycopg.Error,
+        hide_parameters=True, connection_invalidated=driver.closed, dialect=connection.dialect,
+    )  # fmt: skip
+
+
+@cache
+def _for_psycopg(statement: str) -> str:
+    return re.sub(r"(?<!:):(\w+)", r"%(\1)s", statement.replace("%", "%%"))
+
+
+def as_json(values: Sequence[Any]) -> str:
+    """A JSON array parameter."""
+    return json.dumps(values)
