@@ -6,7 +6,8 @@ by itself costs a change of processes there and one back.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple, cast
 
@@ -20,6 +21,9 @@ Both = tuple[str, str]
 
 Asked = tuple[Both, Mapping[str, Any]]
 """A statement with its values."""
+
+
+Driver = psycopg.Connection[Any]
 
 
 class Answer(NamedTuple):
@@ -49,31 +53,48 @@ def together(connection: Connection, *asked: Asked) -> list[Answer]:
     """
     if connection.dialect.name != "postgresql":
         return [_answer(run(connection, statement, values)) for statement, values in asked]
-    driver = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
-    try:
+    return _pipelined(connection, asked)
+
+
+def finish(connection: Connection, *asked: Asked) -> None:
+    """Run the last statements of a transaction and commit it; on PostgreSQL in one round trip. Nothing can follow."""
+    if connection.dialect.name == "postgresql":
+        _pipelined(connection, asked, committing=True)
+    else:
+        together(connection, *asked)
+    connection.commit()
+
+
+def _pipelined(connection: Connection, asked: Sequence[Asked], *, committing: bool = False) -> list[Answer]:
+    with psycopg_of(connection) as driver:
+        cursors = [driver.cursor(row_factory=namedtuple_row) for _ in asked]
         with driver.pipeline():
-            cursors = [driver.cursor(row_factory=namedtuple_row) for _ in asked]
             for cursor, (statement, values) in zip(cursors, asked, strict=True):
                 cursor.execute(_for_psycopg(statement[1]).encode(), values)
+            if committing:
+                driver.commit()
         return [Answer(one.fetchall() if one.rownumber is not None else (), one.rowcount) for one in cursors]
+
+
+@contextmanager
+def psycopg_of(connection: Connection) -> Iterator[Driver]:
+    """The driver's connection, within the same transaction, for what SQLAlchemy has no form of; it raises as SQLAlchemy
+    does."""
+    driver = cast("Driver", connection.connection.driver_connection)
+    try:
+        yield driver
     except psycopg.Error as error:
-        raise _as_sqlalchemy_raises(connection, driver, error) from error
+        if driver.closed:
+            connection.invalidate(error)
+        raise DBAPIError.instance(
+            None, None, error, psycopg.Error,
+            hide_parameters=True, connection_invalidated=driver.closed, dialect=connection.dialect,
+        ) from error  # fmt: skip
 
 
 def _answer(result: CursorResult[Any]) -> Answer:
     rows = result.all() if result.returns_rows else ()
     return Answer(rows, result.rowcount)
-
-
-def _as_sqlalchemy_raises(
-    connection: Connection, driver: "psycopg.Connection[Any]", error: psycopg.Error
-) -> BaseException:
-    if driver.closed:
-        connection.invalidate(error)
-    return DBAPIError.instance(
-        None, None, error, psycopg.Error,
-        hide_parameters=True, connection_invalidated=driver.closed, dialect=connection.dialect,
-    )  # fmt: skip
 
 
 @cache

@@ -125,7 +125,7 @@ class Campaigns:
             raise Refused("no_unsubscribe_secret", "UNSUBSCRIBE_SECRETS is not set, so there is no unsubscribe_url")
         return Renderer(checked, self.env, campaign_id, self.secret)
 
-    def _load(self, campaign_id: str, slices: Iterable[Sequence[loading.Entry]]) -> Loaded:
+    def _load(self, campaign_id: str, slices: Iterable[Sequence[draft.Entry]]) -> Loaded:
         if self.patient:
             return loading.load(self.engine, campaign_id, ahead(slices, _AHEAD))
         return loading.load(self.engine, campaign_id, slices, patient=False)

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from core.ledger.loading import Entry, Loaded
+from core.ledger.draft import Entry
+from core.ledger.loading import Loaded
 from sender.audience import BadLine, Slice, read_csv, read_ndjson
 
 READERS = {"ndjson": read_ndjson, "csv": read_csv}

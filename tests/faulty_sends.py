@@ -39,8 +39,11 @@ SEAMS: Mapping[str, Seam] = {
     "after the reservation": Seam(identity, "counted", When.AFTER),  # all is written, nothing committed
     "after the seal": Seam(LedgerKey, "write", When.BEFORE),  # committed, and Redis does not know of it yet
     "before the mark": Seam(attempts, "begin", When.BEFORE),
-    "after the mark": Seam(attempts, "begin", When.AFTER),  # that an attempt begins: written, not committed
-    "before the call": Seam(Resend, "call", When.BEFORE),  # the mark is committed, and no byte has left
+    "at the mark": Seam(
+        attempts, "finish", When.BEFORE
+    ),  # everything is checked, and that an attempt begins not written
+    "after the mark": Seam(attempts, "begin", When.AFTER),  # written and committed
+    "before the call": Seam(Resend, "call", When.BEFORE),  # no byte has left
     "after the call": Seam(http.client.HTTPConnection, "getresponse", When.BEFORE),  # every byte has left
     "before the response": Seam(resend_answers, "read", When.BEFORE),  # it is here, and nobody has read it
     "after the response": Seam(Resend, "call", When.AFTER),  # understood, and nowhere written down

@@ -11,21 +11,16 @@ from sqlalchemy import Connection, Row
 
 from core.ledger.blocks import journalled, judged
 from core.ledger.identity import own
-from core.ledger.members import changed, conclude
-from core.ledger.rows import SECOND, change_call, changing, lock, lock_and_ask, moving, payload_of
+from core.ledger.members import conclude
+from core.ledger.rows import SECOND, change_call, changing, lock, lock_and_ask, payload_of
 from core.ledger.sealing import Sealed, body_of, members_of
 from core.ledger.states import Call, Happening, step
-from core.statements import as_json, run, together
+from core.statements import as_json, both, finish, run
 from core.tables import from_us
 
-_INTACT = (
-    """SELECT count(*) AS n FROM delivery_ledger
-    WHERE campaign_id = :campaign AND call_id = :call AND status = 'reserved'
-    AND recipient_id IN (SELECT value FROM json_each(:ids))""",
-    """SELECT count(*) AS n FROM delivery_ledger
-    WHERE campaign_id = :campaign AND call_id = :call AND status = 'reserved'
-    AND recipient_id = ANY(ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS jsonb))))""",
-)
+# Nobody but its members is reserved by a call, so the range they stand in says it as well as their hundred ids.
+_INTACT = both("""SELECT count(*) AS n FROM delivery_ledger
+WHERE campaign_id = :campaign AND recipient_id BETWEEN :first AND :last AND call_id = :call AND status = 'reserved'""")
 _ELSEWHERE = (
     """SELECT count(*) FROM delivery_ledger AS d JOIN send_call AS c ON c.id = d.call_id
     WHERE d.campaign_id = :campaign AND d.call_id <> :call AND c.attempts > 0
@@ -99,11 +94,13 @@ def reclaim(connection: Connection, campaign_id: str, call_id: int, claim: Claim
 def begin(
     connection: Connection, sealed: Sealed, campaign_id: str, records: Mapping[str, bytes | None], lease_us: int
 ) -> Move | None:
-    """The last check, then the mark that an attempt begins; only after a move to `calling` may bytes leave.
+    """The last check, then the mark that an attempt begins, committed; only after a move to `calling` may bytes leave.
 
     `records` are the members' addresses with their present records. None if the lease is no longer ours.
     """
-    values = {"campaign": campaign_id, "call": sealed.call_id, "ids": as_json(sealed.members)}
+    values = {
+        "campaign": campaign_id, "call": sealed.call_id, "first": min(sealed.members), "last": max(sealed.members)
+    }  # fmt: skip
     locked, (intact, against) = lock_and_ask(
         connection, campaign_id, sealed.call_id, (_INTACT, values), journalled(records)
     )
@@ -115,11 +112,11 @@ def begin(
     sendable = intact.rows[0].n == len(sealed.members) and not judged(against.rows, records, from_us(now))
     if not call.tainted and not sendable:
         return apply(connection, campaign_state, call, Happening.BLOCKED, now)
-    change_call(
-        connection, call.id, now,
-        state=Call.CALLING.value, attempts=call.attempts + 1, lease_until=now + lease_us, due_at=now + lease_us,
-        first_attempt_at=call.first_attempt_at or now,
-    )  # fmt: skip
+    calling = {
+        "state": Call.CALLING.value, "attempts": call.attempts + 1, "lease_until": now + lease_us,
+        "due_at": now + lease_us, "first_attempt_at": call.first_attempt_at or now,
+    }  # fmt: skip
+    finish(connection, changing(call.id, now, calling))
     return Move(Call.LEASED, Call.CALLING)
 
 
@@ -149,17 +146,16 @@ def apply(
         return None
     ids = members_of(call.members) if call.members else []
     twice = following.duplicate and _called_again(connection, call, ids)
-    moved = conclude(
-        connection, call, following.members, ids, now,
+    change = changing(call.id, now, _values(call, following.state, following.taints, result, now))
+    changed = conclude(
+        connection, call, following.members, ids, now, change,
         message_ids=result.message_ids if result else (),
         culprits=result.culprits if result else (),
         reason=(result.error if result else "") or happening.value,
         cancelled=campaign_state == "cancelled",
         wait_us=_wait_us(call, happening, result),
     )  # fmt: skip
-    change = changing(call.id, now, _values(call, following.state, following.taints, result, now))
-    together(connection, *([moving(call.campaign_id, now, moved)] if any(moved.values()) else []), change)
-    return Move(Call(call.state), following.state, changed(moved), twice)
+    return Move(Call(call.state), following.state, changed, twice)
 
 
 def _called_again(connection: Connection, call: Row[Any], ids: Sequence[str]) -> bool:

@@ -1,5 +1,6 @@
 """The audience of a campaign that has not begun: whatever adds to it or takes from it holds the campaign's lock."""
 
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import Connection, Engine, TextClause, text, update
@@ -7,6 +8,9 @@ from sqlalchemy import Connection, Engine, TextClause, text, update
 from core.ledger.campaigns import Refused
 from core.ledger.rows import database_now, lock_campaign
 from core.ledger.tables import campaign
+
+# Recipient id, address in normal form, the address as written (empty where that is the same), merge fields (JSON text).
+Entry = tuple[str, str, str, str]
 
 SLICE = 50_000  # rows of one transaction: about half a second
 
@@ -29,9 +33,18 @@ def add(connection: Connection, campaign_id: str, insert: TextClause, **values: 
 
     `insert` may use :campaign, :now, and `values`.
     """
+
+    def run(now: int) -> int:
+        return int(connection.execute(insert, {"campaign": campaign_id, "now": now, **values}).rowcount)
+
+    return add_by(connection, campaign_id, run)
+
+
+def add_by(connection: Connection, campaign_id: str, insert: Callable[[int], int]) -> int:
+    """Count what `insert` adds, which is told the time and returns how many they are. Returns that; raises Refused."""
     require(connection, campaign_id)
     now = database_now(connection)
-    added = int(connection.execute(insert, {"campaign": campaign_id, "now": now, **values}).rowcount)
+    added = insert(now)
     _count(connection, campaign_id, added, now)
     return added
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from sqlalchemy import Connection, Engine, text
 
 from core.ledger import draft
-from core.ledger.draft import SLICE
+from core.ledger.draft import SLICE, Entry
 
 CHUNK = 250_000  # entries that wait: 40 MB of a temporary file
 PAUSE_S = 0.1  # between two transactions: SQLite is not fair, and those who wait for the lock look every 0.1 s
@@ -52,7 +52,7 @@ class Staging:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._connection.close()
 
-    def take(self, entries: Sequence[tuple[str, str, str, str]]) -> int:
+    def take(self, entries: Sequence[Entry]) -> int:
         """Stage `entries`; returns how many recipients were added to the draft by the way."""
         with self._connection.begin():
             self._connection.exec_driver_sql(_STAGE, (json.dumps(entries, ensure_ascii=False),))

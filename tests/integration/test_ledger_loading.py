@@ -8,7 +8,8 @@ from sqlalchemy import Engine, text
 
 from core.ledger import campaigns, draft, lifecycle, loading, remaining
 from core.ledger.campaigns import Refused
-from core.ledger.loading import Entry, Loaded
+from core.ledger.draft import Entry
+from core.ledger.loading import Loaded
 
 
 def campaign(engine: Engine) -> str:

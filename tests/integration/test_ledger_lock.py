@@ -5,7 +5,8 @@ import threading
 import pytest
 from sqlalchemy import Engine, text
 
-from core.ledger.rows import Locked, lock
+from core.ledger.rows import Locked, lock, lock_and_ask
+from core.statements import Asked, both
 from tests.sending import World
 
 WAITS_S = 0.3
@@ -52,3 +53,30 @@ def test_a_call_of_another_campaign_is_not_locked(world: World) -> None:
 
     with world.engine.begin() as connection:
         assert lock(connection, mine, call_id) is None
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)  # on SQLite nobody else writes meanwhile
+def test_what_is_asked_with_the_lock_is_answered_as_it_is_once_the_lock_is_had(world: World) -> None:
+    campaign = world.campaign()
+    (call_id,) = world.call_ids(campaign)
+    question: Asked = (
+        both("SELECT status FROM delivery_ledger WHERE campaign_id = :c ORDER BY recipient_id"),
+        {"c": campaign},
+    )
+    seen: list[str] = []
+
+    def wait() -> None:
+        with world.engine.begin() as second:
+            _, (answer,) = lock_and_ask(second, campaign, call_id, question)
+            seen.extend(row.status for row in answer.rows)
+
+    with world.engine.begin() as first:
+        assert lock(first, campaign, call_id) is not None
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        waiter.join(WAITS_S)
+        assert waiter.is_alive(), "it did not wait"
+        first.execute(text("UPDATE delivery_ledger SET status = 'skipped' WHERE recipient_id = 'r001'"))
+    waiter.join(10)
+
+    assert seen == ["pending", "skipped", "pending"]
