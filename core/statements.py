@@ -6,7 +6,7 @@ by itself costs a change of processes there and one back.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple, cast
@@ -22,6 +22,9 @@ Both = tuple[str, str]
 Asked = tuple[Both, Mapping[str, Any]]
 """A statement with its values."""
 
+
+Later = Callable[[], Asked]
+"""What makes a statement when its turn comes; on PostgreSQL while the server is busy with those before it."""
 
 Driver = psycopg.Connection[Any]
 
@@ -46,13 +49,13 @@ def run(connection: Connection, statement: Both, values: Mapping[str, Any]) -> C
     return connection.exec_driver_sql(statement[0], values)
 
 
-def together(connection: Connection, *asked: Asked) -> list[Answer]:
+def together(connection: Connection, *asked: Asked | Later) -> list[Answer]:
     """Run statements that need nothing of each other's answers, in order; on PostgreSQL in one round trip.
 
     Each sees what those before it did, and what others had committed when its turn came. Raises what `run` raises.
     """
     if connection.dialect.name != "postgresql":
-        return [_answer(run(connection, statement, values)) for statement, values in asked]
+        return [_answer(run(connection, *_made(one))) for one in asked]
     return _pipelined(connection, asked)
 
 
@@ -65,11 +68,12 @@ def finish(connection: Connection, *asked: Asked) -> None:
     connection.commit()
 
 
-def _pipelined(connection: Connection, asked: Sequence[Asked], *, committing: bool = False) -> list[Answer]:
+def _pipelined(connection: Connection, asked: Sequence[Asked | Later], *, committing: bool = False) -> list[Answer]:
     with psycopg_of(connection) as driver:
         cursors = [driver.cursor(row_factory=namedtuple_row) for _ in asked]
         with driver.pipeline():
-            for cursor, (statement, values) in zip(cursors, asked, strict=True):
+            for cursor, one in zip(cursors, asked, strict=True):
+                statement, values = _made(one)
                 cursor.execute(_for_psycopg(statement[1]).encode(), values)
             if committing:
                 driver.commit()
@@ -90,6 +94,10 @@ def psycopg_of(connection: Connection) -> Iterator[Driver]:
             None, None, error, psycopg.Error,
             hide_parameters=True, connection_invalidated=driver.closed, dialect=connection.dialect,
         ) from error  # fmt: skip
+
+
+def _made(one: Asked | Later) -> Asked:
+    return one() if callable(one) else one
 
 
 def _answer(result: CursorResult[Any]) -> Answer:

@@ -22,7 +22,7 @@ from core.ledger.rows import (
     plan_call,
 )
 from core.ledger.states import Call
-from core.statements import as_json, both, run, together
+from core.statements import Asked, as_json, both, run, together
 from core.tables import from_us
 
 _PENDING = """FROM delivery_ledger
@@ -132,19 +132,23 @@ def _freeze(connection: Connection, call: Row[Any], kept: list[Fragment], reques
     ids = [one.member.recipient_id for one in kept]
     body = request.assemble([one.body for one in kept])
     key = f"{request.env}.{call.campaign_id}.{call.id}"
-    sealed = {
-        "state": Call.LEASED.value, "size": len(ids), "idempotency_key": key, "account": request.account,
-        "payload": _compressed(body), "payload_sha256": hashlib.sha256(body).digest(),
-        "members": _compressed(json.dumps(ids).encode()),
-        "lease_owner": request.owner, "lease_epoch": call.lease_epoch + 1, "lease_until": now + request.lease_us,
-        "due_at": now + request.lease_us, "publishes": 0,
-    }  # fmt: skip
-    reserved, _, _, counted = together(
+
+    def sealed() -> Asked:
+        values = {
+            "state": Call.LEASED.value, "size": len(ids), "idempotency_key": key, "account": request.account,
+            "payload": _compressed(body), "payload_sha256": hashlib.sha256(body).digest(),
+            "members": _compressed(json.dumps(ids).encode()),
+            "lease_owner": request.owner, "lease_epoch": call.lease_epoch + 1, "lease_until": now + request.lease_us,
+            "due_at": now + request.lease_us, "publishes": 0,
+        }  # fmt: skip
+        return changing(call.id, now, values)
+
+    reserved, _, counted, _ = together(
         connection,
         (_RESERVE, {"campaign": call.campaign_id, "call": call.id, "now": now, **_places(ids)}),
         moving(call.campaign_id, now, {"pending": -len(ids), "reserved": len(ids)}),
-        changing(call.id, now, sealed),
         identity.COUNT_SEAL,
+        sealed,
     )
     if reserved.affected != len(ids):
         raise RuntimeError(f"Bug: reserved {reserved.affected} of {len(ids)} members of call {call.id}")
