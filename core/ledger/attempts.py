@@ -74,9 +74,10 @@ def reclaim(connection: Connection, campaign_id: str, call_id: int, claim: Claim
     campaign_state, call, now = locked
     if call.tainted and campaign_state != "running":
         return None  # it waits for `resume`, for its window to pass, or for an operator
+    body = body_of(payload_of(connection, call_id), call.payload_sha256)
     obstacle = _obstacle(call, claim, now)
-    if obstacle is not None:
-        apply(connection, campaign_state, call, obstacle, now)
+    if obstacle is not None or body is None:
+        apply(connection, campaign_state, call, obstacle or Happening.BYTES_CHANGED, now)
         return None
     taken = step(Call(call.state), Happening.RECLAIMED, call.tainted)
     if taken is None:
@@ -87,7 +88,6 @@ def reclaim(connection: Connection, campaign_id: str, call_id: int, claim: Claim
         lease_epoch=call.lease_epoch + 1, lease_until=now + claim.lease_us, due_at=now + claim.lease_us, publishes=0,
     )  # fmt: skip
     members = tuple(members_of(call.members))
-    body = body_of(payload_of(connection, call_id))
     return Sealed(call_id, call.lease_epoch + 1, call.idempotency_key, body, members, own(connection))
 
 

@@ -165,9 +165,13 @@ def _compressed(data: bytes) -> bytes:
     return zstandard.ZstdCompressor(level=1).compress(data)
 
 
-def body_of(payload: bytes) -> bytes:
-    """The request body that a call's payload holds."""
-    return zstandard.decompress(payload)
+def body_of(payload: bytes, sha256: bytes) -> bytes | None:
+    """The request body that a call's payload holds; None if that is not the one that was sealed."""
+    try:
+        body = zstandard.decompress(payload)
+    except zstandard.ZstdError:
+        return None
+    return body if hashlib.sha256(body).digest() == sha256 else None
 
 
 def members_of(stored: bytes) -> list[str]:

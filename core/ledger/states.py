@@ -40,6 +40,7 @@ class Happening(StrEnum):
     REJECTED_FOR_ALL = "rejected_for_all"  # 400, 422 because of sender, subject or content
     WINDOW_PASSED = "window_passed"  # the provider is about to forget the key
     ACCOUNT_CHANGED = "account_changed"  # the key would mean nothing to this provider account
+    BYTES_CHANGED = "bytes_changed"  # what is stored is not what was sealed: no repeat would be the same request
     CANCELLED = "cancelled"  # the campaign was cancelled
     PROVEN = "proven"  # the provider's events account for every member
     ASSUMED_SENT = "assumed_sent"  # an operator's choice
@@ -107,6 +108,7 @@ _UNDECIDED: dict[tuple[Call, Happening], Step] = {
     (Call.RETRY_WAIT, Happening.RECLAIMED): _AGAIN,
     (Call.RETRY_WAIT, Happening.WINDOW_PASSED): _UNKNOWN,
     (Call.RETRY_WAIT, Happening.ACCOUNT_CHANGED): _UNKNOWN,
+    (Call.RETRY_WAIT, Happening.BYTES_CHANGED): _UNKNOWN,
     (Call.RETRY_WAIT, Happening.CANCELLED): _UNKNOWN,
     (Call.RETRY_WAIT, Happening.ASSUMED_SENT): _PROVEN,
     (Call.RETRY_WAIT, Happening.RESENT): _RESENT,
@@ -116,6 +118,7 @@ _UNDECIDED: dict[tuple[Call, Happening], Step] = {
     (Call.CALLING, Happening.RECLAIMED): Step(Call.LEASED, taints=True, needs_epoch=False),
     (Call.CALLING, Happening.WINDOW_PASSED): _UNKNOWN,
     (Call.CALLING, Happening.ACCOUNT_CHANGED): _UNKNOWN,
+    (Call.CALLING, Happening.BYTES_CHANGED): _UNKNOWN,
     (Call.CALLING, Happening.AMBIGUOUS): _RETRY_TAINTED,
     (Call.CALLING, Happening.RUNNING_ELSEWHERE): _RETRY_TAINTED,
     (Call.CALLING, Happening.KEY_TAKEN): Step(Call.UNKNOWN),
@@ -130,6 +133,7 @@ _CLEAN = _UNDECIDED | {
     (Call.LEASED, Happening.BLOCKED): _UNSEAL,
     (Call.LEASED, Happening.NOT_RUNNING): _UNSEAL,
     (Call.LEASED, Happening.ACCOUNT_CHANGED): _UNSEAL,
+    (Call.LEASED, Happening.BYTES_CHANGED): _UNSEAL,
     (Call.LEASED, Happening.CANCELLED): _SKIPPED,
     (Call.CALLING, Happening.NOT_SENT): _UNSEAL,
     (Call.CALLING, Happening.REJECTED): Step(Call.REJECTED, Members.SPLIT),
@@ -139,6 +143,7 @@ _CLEAN = _UNDECIDED | {
 _TAINTED = _UNDECIDED | {
     (Call.LEASED, Happening.NOT_RUNNING): _RETRY,
     (Call.LEASED, Happening.ACCOUNT_CHANGED): Step(Call.UNKNOWN),
+    (Call.LEASED, Happening.BYTES_CHANGED): Step(Call.UNKNOWN),
     (Call.LEASED, Happening.WINDOW_PASSED): _UNKNOWN,
     (Call.CALLING, Happening.NOT_SENT): _RETRY,
     # After an ambiguous attempt a definite refusal proves nothing about that attempt.

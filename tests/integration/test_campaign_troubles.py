@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any, cast
 
 import pytest
+import zstandard
 from sqlalchemy import text
 
 from consumer import readings
@@ -352,8 +353,8 @@ def test_a_sealed_call_is_repeated_with_the_bytes_it_was_sealed_with(
     assert set(world.provider.mails.values()) == {1}
 
 
-def test_what_another_account_sealed_and_never_called_is_sealed_anew(world: World) -> None:
-    campaign = world.campaign(3)
+def die_once_sealed(world: World, campaign: str) -> None:
+    """A worker seals the campaign's call and dies before it tells Redis."""
     real = world.ledger_key.write
 
     def die(own: Any) -> bool:
@@ -366,6 +367,52 @@ def test_what_another_account_sealed_and_never_called_is_sealed_anew(world: Worl
         world.move(campaign)
     assert world.states(campaign) == ["leased"]
     world.ledger_key.write = real  # type: ignore[method-assign]
+
+
+def spoil(world: World, payload: bytes) -> None:
+    """What a disk, or somebody with a console, may do to the stored bytes of a request."""
+    with world.engine.begin() as connection:
+        connection.execute(text("UPDATE send_call SET payload = :payload"), {"payload": payload})
+
+
+SPOILT = {"other bytes": zstandard.compress(b"[]"), "no compressed bytes": b"spoilt", "nothing": b""}
+
+
+@pytest.mark.parametrize("payload", SPOILT.values(), ids=SPOILT)
+def test_bytes_that_are_not_those_that_were_sealed_are_not_sent_and_their_call_is_unknown(
+    world: World, payload: bytes
+) -> None:
+    campaign = world.campaign(3)
+    world.provider.script = [Provider.accept_and_drop]
+    assert world.move(campaign) == ["retry_wait"]
+
+    spoil(world, payload)
+    world.later(LATER)
+    world.move(campaign)
+
+    assert world.states(campaign) == ["unknown"]
+    assert world.status(campaign)["unknown"] == 3
+    assert len(world.provider.calls) == 1
+
+
+@pytest.mark.parametrize("payload", SPOILT.values(), ids=SPOILT)
+def test_bytes_that_were_spoilt_before_the_first_attempt_are_sealed_anew(world: World, payload: bytes) -> None:
+    campaign = world.campaign(3)
+    die_once_sealed(world, campaign)
+
+    spoil(world, payload)
+    world.later(LATER)
+    world.move(campaign)
+    assert world.states(campaign) == ["discarded", "planned"]
+    world.move(campaign)
+
+    assert world.status(campaign)["sent"] == 3
+    assert set(world.provider.mails.values()) == {1}
+
+
+def test_what_another_account_sealed_and_never_called_is_sealed_anew(world: World) -> None:
+    campaign = world.campaign(3)
+    die_once_sealed(world, campaign)
     world.provider.account = "account-2"
 
     world.later(LATER)

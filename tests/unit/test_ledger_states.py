@@ -27,6 +27,7 @@ rejected           -                -                    rejected/split.h     - 
 rejected_for_all   -                -                    discarded/pending.h  -                  -
 window_passed      -                -                    unknown              unknown            -
 account_changed    -                discarded/pending.h  unknown              unknown            -
+bytes_changed      -                discarded/pending.h  unknown              unknown            -
 cancelled          cancelled/skip   cancelled/skip       -                    unknown            -
 proven             -                accepted/sent        accepted/sent        accepted/sent      accepted/sent
 assumed_sent       -                -                    -                    accepted/sent      accepted/sent
@@ -43,6 +44,7 @@ rejected           -                -                    unknown.h            - 
 rejected_for_all   -                -                    unknown.h            -                  -
 window_passed      -                unknown              unknown              unknown            -
 account_changed    -                unknown.h            unknown              unknown            -
+bytes_changed      -                unknown.h            unknown              unknown            -
 cancelled          -                -                    -                    unknown            -
 """
 # After the end only one thing can happen, and only if we were wrong about the end.
