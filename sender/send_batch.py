@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from core import batch_message, counts, database
 from core.batch_message import BatchMessage
 from core.clock import utc_now
-from core.ledger import attempts, identity, lifecycle, members, sealing
+from core.ledger import attempts, campaigns, identity, lifecycle, members, sealing
 from core.ledger.attempts import Claim, Move, Result
 from core.ledger.identity import Identity, LedgerKey, Trust
 from core.ledger.rows import CALL, SECOND, change_call, database_now
@@ -24,6 +24,7 @@ from core.ledger.sealing import Sealed
 from core.ledger.states import OPEN, Call, Happening
 from core.ledger.tables import campaign, send_call
 from core.telemetry import Series
+from sender import breaker
 from sender.clients.base import Answer, Client
 from sender.look import Look, Looker, RecordsMissing
 from sender.rate import SharedRate
@@ -154,9 +155,21 @@ class SendWork:
         move = self._settle(campaign_id, sealed, answer)
         away = answer.happening is Happening.NOT_SENT and answer.status == 0
         tools.rate.learn(answer.rate, limited=away or answer.status == 429)
-        if answer.pause:
-            self._pause(campaign_id, answer.pause)
+        reason = answer.pause or self._common_cause(campaign_id, sealed, answer, move)
+        if reason:
+            self._pause(campaign_id, reason)
         return answer.happening.value if move is None else move.after.value
+
+    def _common_cause(self, campaign_id: str, sealed: Sealed, answer: Answer, move: Move | None) -> str:
+        """Why to pause although each refusal was about a recipient; empty where all is well."""
+        newly = len(answer.culprits) or (1 if len(sealed.members) == 1 else 0)
+        if move is None or move.after is not Call.REJECTED or not newly:
+            return ""
+        with database.reading(self._tools.engine) as connection:
+            row = campaigns.find(connection, campaign_id)
+        if not breaker.trips(row.failed - newly, row.failed, row.sent):
+            return ""
+        return f"mass_rejection: {row.failed} recipients refused, {row.sent} accepted; the last: {answer.error}"
 
     def _begin(self, campaign_id: str, sealed: Sealed) -> Move | None:
         tools = self._tools

@@ -10,8 +10,8 @@ from consumer.apply_events import EventWork
 from core.clock import utc_now
 from core.ledger import lifecycle
 from core.ledger.identity import Identity
-from core.ledger.states import Happening
-from sender.clients.base import Rate
+from core.ledger.states import OPEN, Happening
+from sender.clients.base import Answer, Rate
 from tests.sending import AMBIGUOUS, NOT_SENT, Provider, World, answering
 from tests.system import event
 
@@ -165,6 +165,52 @@ def test_a_rejection_that_names_its_culprit_fails_that_one_and_sends_the_others(
     assert world.status(campaign) | {"total": 8} == world.status(campaign)
     assert (world.status(campaign)["sent"], world.status(campaign)["failed"]) == (7, 1)
     assert len(world.provider.calls) == 2
+
+
+def refuse(world: World, among: range) -> None:
+    """From now on the provider refuses every call for any of these readers, and names nobody."""
+    bad = [f"reader{number:03}@".encode() for number in among]
+
+    def step(provider: Provider, body: bytes, key: str) -> Answer:
+        if any(one in body for one in bad):
+            return answering(Happening.REJECTED, 422, "validation_error")(provider, body, key)
+        return provider.accept(body, key)
+
+    world.provider.script = [step] * 2000
+
+
+def move_until_nothing_is_open(world: World, campaign: str) -> None:
+    while world.state(campaign)[0] == "running" and world.call_ids(campaign, *map(str, OPEN)):
+        world.move(campaign)
+
+
+def test_a_refusal_that_seems_to_be_about_everybody_pauses_before_everybody_has_failed(world: World) -> None:
+    campaign = world.campaign(300)
+    refuse(world, range(300))
+
+    move_until_nothing_is_open(world, campaign)
+    state, reason = world.state(campaign)
+    first = world.status(campaign)["failed"]
+    with world.engine.begin() as connection:
+        lifecycle.resume(connection, campaign, "tester")
+    move_until_nothing_is_open(world, campaign)
+
+    assert (state, reason.split(":")[0]) == ("paused", "mass_rejection")
+    assert 20 <= first < 40
+    assert world.state(campaign)[0] == "paused"
+    assert 40 <= world.status(campaign)["failed"] < 80
+    assert world.status(campaign)["remaining"] > 200
+
+
+def test_many_recipients_that_are_refused_among_more_who_are_not_fail_alone(world: World) -> None:
+    campaign = world.campaign(100)
+    refuse(world, range(75, 100))
+
+    move_until_nothing_is_open(world, campaign)
+
+    assert (world.status(campaign)["sent"], world.status(campaign)["failed"]) == (75, 25)
+    assert world.state(campaign) == ("running", "")
+    assert set(world.provider.mails.values()) == {1}
 
 
 @pytest.mark.parametrize("happening", [Happening.REJECTED, Happening.KEY_TAKEN])
