@@ -5,7 +5,7 @@ import json
 import click
 
 from core import database
-from core.ledger import campaigns, lifecycle, roster
+from core.ledger import campaigns, lifecycle, roster, skipping
 from core.ledger.campaigns import STATUSES
 from ops import campaign_text as text
 from ops.campaign_watch import follow
@@ -51,6 +51,7 @@ def cancel(context: Context, campaign_id: str) -> None:
     """Stop for good: whoever has not been mailed is skipped. Prints the calls in flight."""
     with context.engine.begin() as connection:
         calls = lifecycle.cancel(connection, campaign_id, context.actor)
+    skipping.skip_some(context.engine, campaign_id)
     for line in text.in_flight(calls):
         click.echo(line)
 

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, Row
 from config.settings import Settings
 from core import database
 from core.ahead import ahead
-from core.ledger import campaigns, draft, lifecycle, loading, planning, remaining
+from core.ledger import campaigns, draft, lifecycle, loading, planning, remaining, skipping
 from core.ledger.campaigns import Refused
 from core.ledger.loading import Loaded
 from core.recipients import RecipientStore
@@ -103,6 +103,7 @@ class Campaigns:
         row = self._row(campaign_id)
         if row.state not in OVER:
             raise Refused("not_over", f"campaign {campaign_id} is {row.state}; cancel it first, or it mails them too")
+        skipping.skip_some(self.engine, campaign_id)  # whoever a recent cancelling has not come to
         with self.engine.begin() as connection:
             body = campaigns.content_of(connection, row.content_digest)
             name = name or f"{row.name} (remaining)"

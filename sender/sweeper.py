@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from core import batch_message, database
 from core.batch_message import BatchMessage
-from core.ledger import completion, due, identity, overdue, planning
+from core.ledger import completion, due, identity, overdue, planning, skipping
 from core.ledger.due import Due
 from core.ledger.rows import SECOND, database_now, lock_campaign, open_calls
 from core.ledger.states import Call
@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 
 WINDOW_US = 22 * 3600 * SECOND  # providers forget keys after 24 h; a repeat must arrive well before
 SLICE = 500  # calls that one pass publishes or ends at most, so that a pass stays short
+SKIPPED = 5  # slices of a cancelled campaign that one pass skips at most
 STALLED_US = 600 * SECOND
 
 
@@ -42,6 +43,7 @@ class Sweeper:
         done.update(self._end_overdue())
         done.update(self._plan())
         done.update(self._complete())
+        done["slices_skipped"] = self._skip()
         done["published"] = self.publish_due()
         return {name: n for name, n in done.items() if n}
 
@@ -88,6 +90,12 @@ class Sweeper:
                 if row is not None and row.state == "running" and not open_calls(connection, campaign_id):
                     planned += planning.plan_all(connection, campaign_id, database_now(connection), drawn=drawn)
         return Counter(planned=planned)
+
+    def _skip(self) -> int:
+        """Go on with what cancelling a large campaign has begun."""
+        with database.reading(self.engine) as connection:
+            cancelled = skipping.unfinished(connection)
+        return sum(skipping.skip_some(self.engine, one, SKIPPED) for one in cancelled)
 
     def _complete(self) -> Counter[str]:
         done: Counter[str] = Counter()

@@ -5,15 +5,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select, text, update
 
-from core.ledger import identity, planning
+from core.ledger import identity, planning, skipping
 from core.ledger.attempts import apply
 from core.ledger.campaigns import InFlight, Refused, find, in_flight, note
 from core.ledger.rows import database_now, in_states, lock_call, lock_campaign, move_counters
 from core.ledger.states import OPEN, Call, Happening
 from core.ledger.tables import campaign, send_call
 
-_SKIP_PENDING = text("""UPDATE delivery_ledger SET status = 'skipped', reason = 'cancelled', updated_at = :now
-WHERE campaign_id = :campaign AND status = 'pending'""")
 _UNSKIP = text("""UPDATE delivery_ledger SET status = 'pending', reason = NULL, updated_at = :now
 WHERE campaign_id = :campaign AND status = 'skipped' AND reason = 'absent'""")
 
@@ -101,16 +99,15 @@ def replan_absent(connection: Connection, campaign_id: str, actor: str) -> int:
 
 
 def cancel(connection: Connection, campaign_id: str, actor: str) -> list[InFlight]:
-    """Nobody else is mailed: pending members are skipped, calls in flight settle, calls that may have been accepted
-    become unknown. Returns the calls in flight at this commit."""
+    """Nobody else is mailed: pending members are skipped (of very many, the sweeper skips the rest), calls in flight
+    settle, calls that may have been accepted become unknown. Returns the calls in flight at this commit."""
     row = _locked(connection, campaign_id)
     if row.state in ("completed", "completed_with_issues"):
         raise Refused("already_over", f"campaign {campaign_id} is {row.state}")
     now = database_now(connection)
     _set(connection, campaign_id, state="cancelled", finished_at=now)
     note(connection, actor, "cancel", campaign_id)
-    skipped = int(connection.execute(_SKIP_PENDING, {"campaign": campaign_id, "now": now}).rowcount)
-    move_counters(connection, campaign_id, now, pending=-skipped, skipped=skipped)
+    skipping.skip(connection, campaign_id)
     cancelled = find(connection, campaign_id)
     # Nothing is sealed in a planned call: thousands of them are cancelled as one.
     planned = (send_call.c.campaign_id == campaign_id) & in_states(OPEN) & in_states([Call.PLANNED])

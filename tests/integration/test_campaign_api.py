@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 
 from consumer.apply_events import EventWork
 from core.clock import utc_now
-from core.ledger import lifecycle
+from core.ledger import lifecycle, skipping
 from sender.campaign import Campaigns
 from sender.clients.base import Client
 from tests.sending import Provider, World
@@ -507,6 +507,20 @@ def test_the_remaining_of_a_store_campaign_are_not_everybody(world: World, clien
     world.move(clone)
 
     assert dict(world.provider.mails) == {f"reader{number}@example.com": 1 for number in range(3)}
+
+
+def test_a_clone_has_also_those_to_whom_a_cancel_of_many_has_not_come_yet(
+    world: World, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(skipping, "SLICE", 2)
+    campaign = world.campaign(7)
+    client.post(f"/api/campaigns/{campaign}/cancel")
+    assert world.status(campaign)["remaining"] == 5
+
+    clone = client.post(f"/api/campaigns/{campaign}/clone").get_json()
+
+    assert clone["total"] == 7
+    assert world.status(campaign)["skipped"] == 7
 
 
 @pytest.mark.parametrize("state", ["draft", "running", "paused"])

@@ -12,7 +12,7 @@ from core.batch_message import BatchMessage
 from core.clock import utc_now
 from core.dead_letter_log import Closing, Failure
 from core.errors import Outage
-from core.ledger import campaigns, due, identity, lifecycle
+from core.ledger import campaigns, due, identity, lifecycle, skipping
 from core.ledger.completion import stalled
 from core.ledger.sealing import Request, seal
 from core.ledger.states import Happening
@@ -493,3 +493,59 @@ def test_refused_connections_are_repeated_until_the_provider_is_back(
 
     assert world.state(campaign)[0] == "completed"
     assert world.provider.mails == {"reader000@example.com": 1}
+
+
+# --- a cancelled campaign of very many ---
+
+
+@pytest.fixture
+def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(skipping, "SLICE", 2)
+
+
+@pytest.mark.usefixtures("small_slices")
+def test_whom_a_cancel_has_not_come_to_is_skipped_by_the_sweeper(world: World, sweeper: Sweeper) -> None:
+    campaign = world.campaign(7)
+    cancel(world, campaign)
+    before = world.status(campaign)
+
+    assert sweeper.sweep() == {"slices_skipped": 3}
+
+    assert (before["skipped"], before["remaining"]) == (2, 5)
+    assert world.status(campaign)["skipped"] == 7
+    assert {row.reason for row in world.rows("SELECT reason FROM delivery_ledger")} == {"cancelled"}
+    assert sweeper.sweep() == {}
+
+
+@pytest.mark.usefixtures("small_slices")
+def test_one_pass_skips_some_and_the_next_goes_on(
+    world: World, sweeper: Sweeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sender.sweeper.SKIPPED", 1)
+    campaign = world.campaign(7)
+    cancel(world, campaign)
+
+    passes = [sweeper.sweep().get("slices_skipped", 0) for _ in range(5)]
+
+    assert passes == [1, 1, 1, 0, 0]
+    assert world.status(campaign)["skipped"] == 7
+
+
+@pytest.mark.usefixtures("small_slices")
+def test_nobody_is_mailed_whom_a_cancel_has_not_come_to_yet(world: World, broker: Broker, sweeper: Sweeper) -> None:
+    campaign = world.campaign(250)
+    sweeper.sweep()
+
+    cancel(world, campaign)
+
+    assert work(world, broker) == ["settled_already"] * 3
+    assert world.provider.calls == []
+
+
+@pytest.mark.usefixtures("small_slices")
+def test_a_running_campaign_is_not_skipped(world: World) -> None:
+    campaign = world.campaign(3)
+
+    assert skipping.skip_some(world.engine, campaign) == 0
+
+    assert world.status(campaign)["remaining"] == 3
