@@ -1,5 +1,6 @@
 """The SQL engine: SQLite for one machine, PostgreSQL wherever processes do not share a disk."""
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +9,9 @@ from typing import Any
 
 import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.exc import DBAPIError, DisconnectionError
+
+log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 5
 _READ_ONLY = "mailward_read_only"
@@ -107,6 +110,21 @@ def reading(engine: Engine) -> Iterator[Connection]:
     with engine.connect().execution_options(**{_READ_ONLY: True}) as connection:
         yield connection
         connection.commit()  # psycopg forgets what it has prepared at each rollback, which closing would be
+
+
+def has_grown(engine: Engine, table: str) -> None:
+    """Let PostgreSQL look at a table that has grown at once, so that plans made for less are made anew: else a campaign
+    may be read whole for each of its calls, until autovacuum comes by. SQLite needs no help.
+
+    It can wait: what the server refuses, for example because autovacuum has the lock, is logged.
+    """
+    if engine.dialect.name != "postgresql":
+        return
+    try:
+        with engine.begin() as connection:
+            connection.exec_driver_sql(f"ANALYZE {table}")
+    except DBAPIError as error:
+        log.warning("not_analysed", extra={"table": table, "error": type(error.orig).__name__})
 
 
 def upgrade(engine: Engine, schema: str = "") -> None:

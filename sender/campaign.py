@@ -89,6 +89,8 @@ class Campaigns:
                 rendering_check.check(self.engine, campaign_id, renderer, patient=self.patient)
         with database.reading(self.engine) as connection:
             plan = planning.draw(connection, campaign_id) if row.state == "draft" else None
+        if row.state == "draft":
+            database.has_grown(self.engine, "delivery_ledger")
         with self.engine.begin() as connection:
             # What was checked is what is sent: if the audience has changed since, the total tells.
             total = row.total if expected_total is None else expected_total
