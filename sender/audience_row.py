@@ -4,7 +4,7 @@ import json
 from typing import Any, NamedTuple
 
 from core import records
-from core.addresses import NotAnAddress, digest, normalise
+from core.addresses import NotAnAddress, normalise, short_digest
 from core.ledger.tags import LONGEST_ID
 
 SPECIAL = frozenset({"address", "email", "recipient_id", "id"})  # the fields of a line that are no merge fields
@@ -44,7 +44,7 @@ def row(fields: dict[str, Any], keep_local_case: bool) -> Row:
     address = normalise(written, keep_local_case=keep_local_case)
     normal, verbatim = address.normal, address.verbatim
     given = fields.pop("recipient_id" if "recipient_id" in fields else "id", None)
-    recipient_id = digest(normal) if given is None or given == "" else _checked(given)
+    recipient_id = short_digest(normal) if given is None or given == "" else _checked(given)
     variables = _variables(fields)
     if not variables.isascii():
         variables.encode()

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from core import records
-from core.addresses import NotAnAddress, digest, normalise
+from core.addresses import NotAnAddress, normalise, short_digest
 from sender.audience import SLICE
 from sender.audience_row import Row
 
@@ -61,7 +61,7 @@ def _row(
     if not accepts(data):
         return None
     merged = {name: data[name] for name in sorted(fields) if name in data}
-    return Row(digest(address), address, "", json.dumps(merged, separators=(",", ":")))
+    return Row(short_digest(address), address, "", json.dumps(merged, separators=(",", ":")))
 
 
 def _object(record: bytes) -> dict[str, Any]:

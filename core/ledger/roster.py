@@ -6,9 +6,13 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Row, and_, or_, select
 
 from core import database
+from core.ledger import message_ids
 from core.ledger.rows import Member, in_states
 from core.ledger.states import HELD, Call
 from core.ledger.tables import campaign, delivery_ledger, send_call
+
+_IDS = ("provider_message_id", "provider_message_uuid")
+_DELIVERY = (*(one for one in delivery_ledger.c if one.name not in _IDS), message_ids.column())
 
 PAGE = 2000  # deliveries read at once: little memory, and little time in which a process answers nobody else
 
@@ -26,7 +30,7 @@ def deliveries(
     wanted = (table.campaign_id == campaign_id) & (table.recipient_id > after)
     if statuses:
         wanted &= table.status.in_(statuses)
-    return connection.execute(select(delivery_ledger).where(wanted).order_by(table.recipient_id).limit(limit)).all()
+    return connection.execute(select(*_DELIVERY).where(wanted).order_by(table.recipient_id).limit(limit)).all()
 
 
 def all_deliveries(engine: Engine, campaign_id: str, statuses: Sequence[str] = ()) -> Iterator[Row[Any]]:

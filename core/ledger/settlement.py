@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from core.events import Event, Kind
-from core.ledger import tags
+from core.ledger import message_ids, tags
 from core.ledger.attempts import apply
 from core.ledger.rows import database_now, lock_call, move_counters
 from core.ledger.states import Happening
@@ -41,15 +41,16 @@ _FIND = (
     """SELECT d.campaign_id, d.recipient_id, d.address, d.status, d.call_id, d.outcome, d.provider_message_id
     FROM json_each(:pairs) AS e CROSS JOIN delivery_ledger AS d
     WHERE d.campaign_id = e.value ->> 0 AND d.address = e.value ->> 1""",
-    """SELECT d.campaign_id, d.recipient_id, d.address, d.status, d.call_id, d.outcome, d.provider_message_id
+    f"""SELECT d.campaign_id, d.recipient_id, d.address, d.status, d.call_id, d.outcome, {message_ids.READ}
     FROM jsonb_array_elements(CAST(:pairs AS jsonb)) AS e (value)
-    JOIN delivery_ledger AS d ON d.campaign_id = e.value ->> 0 AND d.address = e.value ->> 1""",
+    JOIN delivery_ledger AS d ON d.campaign_id = e.value ->> 0 AND d.address = e.value ->> 1""",  # noqa: S608 - ours
 )
 _STORE = (
     """UPDATE delivery_ledger SET status = 'sent', outcome = e.value ->> 2, provider_message_id = e.value ->> 3,
     reason = NULL, variables = NULL, verbatim = NULL, updated_at = :now FROM json_each(:rows) AS e
     WHERE campaign_id = e.value ->> 0 AND recipient_id = e.value ->> 1""",
     """UPDATE delivery_ledger SET status = 'sent', outcome = e.value ->> 2, provider_message_id = e.value ->> 3,
+    provider_message_uuid = CAST(e.value ->> 4 AS uuid),
     reason = NULL, variables = NULL, verbatim = NULL, updated_at = :now
     FROM jsonb_array_elements(CAST(:rows AS jsonb)) AS e (value)
     WHERE campaign_id = e.value ->> 0 AND recipient_id = e.value ->> 1""",
@@ -102,7 +103,10 @@ def settle_events(connection: Connection, events: Iterable[Event], env: str) -> 
     changed = [(before[key], after[key]) for key in sorted(before) if before[key] != after[key]]
     if changed:
         now = database_now(connection)
-        rows = [[one.campaign_id, one.recipient_id, one.outcome, one.message_id] for _, one in changed]
+        rows = [
+            [one.campaign_id, one.recipient_id, one.outcome, *message_ids.stored(connection, one.message_id)]
+            for _, one in changed
+        ]
         run(connection, _STORE, {"rows": as_json(rows), "now": now})
         newly = [was for was, _ in changed if was.status != "sent"]
         _move(connection, newly, now)

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    Uuid,
 )
 
 from core.ledger.states import HELD, OPEN, Call
@@ -82,6 +83,7 @@ delivery_ledger = Table(
     Column("address", _ORDERED, nullable=False, comment="normal form"),
     Column("status", Text, nullable=False, comment="pending, reserved, sent, failed or skipped"),
     Column("provider_message_id", Text),
+    Column("provider_message_uuid", Uuid, comment="provider_message_id where it is a UUID, on PostgreSQL"),
     Column("outcome", Text, comment="the provider's later word, monotone by rank"),
     Column("reason", Text, comment="why failed or skipped"),
     Column("verbatim", Text, comment="the address as uploaded, where it differs"),

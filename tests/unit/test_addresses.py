@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.addresses import Address, NotAnAddress, digest, normalise
+from core.addresses import Address, NotAnAddress, digest, normalise, short_digest
+from core.ledger.tags import tag_of
 
 READABLE = {
     "reader@example.com": "reader@example.com",
@@ -164,3 +165,10 @@ def test_every_ordinary_address_is_readable_in_every_form(email: str, form: str)
 
 def test_a_digest_is_fit_for_a_mail_tag_and_never_changes() -> None:
     assert digest("jane.doe@example.com") == "86e0b9e56c17cc4d12387e1949b85053"
+
+
+def test_an_id_made_of_an_address_is_fit_for_a_mail_tag_as_it_is_and_never_changes() -> None:
+    made = short_digest("jane.doe@example.com")
+
+    assert made == "huC55WwXzE0SOH4Z"
+    assert tag_of(made) == made
