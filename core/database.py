@@ -116,12 +116,13 @@ def has_grown(engine: Engine, table: str) -> None:
     """Let PostgreSQL look at a table that has grown at once, so that plans made for less are made anew: else a campaign
     may be read whole for each of its calls, until autovacuum comes by. SQLite needs no help.
 
-    It can wait: what the server refuses, for example because autovacuum has the lock, is logged.
+    It waits for the lock long enough that autovacuum gives way. What the server refuses all the same is logged.
     """
     if engine.dialect.name != "postgresql":
         return
     try:
         with engine.begin() as connection:
+            connection.exec_driver_sql("SET LOCAL lock_timeout = 5000")
             connection.exec_driver_sql(f"ANALYZE {table}")
     except DBAPIError as error:
         log.warning("not_analysed", extra={"table": table, "error": type(error.orig).__name__})

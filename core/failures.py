@@ -1,5 +1,6 @@
 """One table from the errors of libraries to our three kinds: whose fault is it, and does it cost an attempt?"""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,9 +12,10 @@ from core.errors import Kind, Outage, Permanent, Transient
 
 _SQLITE_OUTAGES = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_NOMEM")
 # PostgreSQL error classes (appendix A of its manual): connection, resources, operator intervention, system, locks,
-# rollback. A missing table is a migration that has not run: nobody's message is at fault.
-_NO_TABLE = "42P01"
-_POSTGRESQL_OUTAGES = ("08", "53", "57", "58", "55P03", "40001", "40P01", _NO_TABLE)
+# rollback. A missing table or column is a migration that has not run: nobody's message is at fault.
+_NOT_MIGRATED = ("42P01", "42703")
+_POSTGRESQL_OUTAGES = ("08", "53", "57", "58", "55P03", "40001", "40P01", *_NOT_MIGRATED)
+_SQLITE_NOT_MIGRATED = re.compile(r"no such (table|column)|has no column named")
 _POSTGRESQL_REFUSALS = ("25006", "42501")  # read-only transaction, insufficient privilege
 _REDIS_OUTAGES = ("BUSY",)  # the other codes that mean an outage are classes of redis-py, without the code in the text
 # redis-py strips the code from the text of these three.
@@ -51,7 +53,7 @@ def _sql(error: BaseException) -> Verdict:
     state = getattr(original, "sqlstate", None)
     if sqlite_name.startswith("SQLITE_READONLY"):
         return Verdict(Transient, refusal=True)
-    not_migrated = sqlite_name == "SQLITE_ERROR" and "no such table" in str(original)
+    not_migrated = sqlite_name == "SQLITE_ERROR" and _SQLITE_NOT_MIGRATED.search(str(original)) is not None
     if error.connection_invalidated or not_migrated or sqlite_name.startswith(_SQLITE_OUTAGES):
         return Verdict(Outage)
     if state is not None:

@@ -3,6 +3,7 @@
 import json
 
 import click
+from sqlalchemy.exc import SQLAlchemyError
 
 from core import database
 from core.ledger import campaigns, lifecycle, roster, skipping
@@ -51,9 +52,12 @@ def cancel(context: Context, campaign_id: str) -> None:
     """Stop for good: whoever has not been mailed is skipped. Prints the calls in flight."""
     with context.engine.begin() as connection:
         calls = lifecycle.cancel(connection, campaign_id, context.actor)
-    skipping.skip_some(context.engine, campaign_id)
     for line in text.in_flight(calls):
         click.echo(line)
+    try:
+        skipping.skip_some(context.engine, campaign_id)
+    except SQLAlchemyError:
+        click.echo("It is cancelled. The ledger is busy: the clock process will skip the rest of its recipients.")
 
 
 @click.command()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Engine, Row, select, text
+from sqlalchemy import Connection, Engine, Row, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from core import batch_message, counts, database
@@ -139,7 +139,12 @@ class SendWork:
             if waited:
                 return waited
         with self._tools.engine.begin() as connection:
-            return attempts.reclaim(connection, one.id, call.id, self._claim) or "not_due"
+            taken = attempts.reclaim(connection, one.id, call.id, self._claim)
+        if isinstance(taken, Move):
+            shown = {"campaign_id": one.id, "call_id": call.id, "state": taken.after.value}
+            log.error("call_cannot_be_repeated", extra=shown)
+            return f"not_repeated_{taken.after}"
+        return taken or "not_due"
 
     def _attempt(self, campaign_id: str, sealed: Sealed) -> str:
         tools = self._tools
@@ -155,21 +160,9 @@ class SendWork:
         move = self._settle(campaign_id, sealed, answer)
         away = answer.happening is Happening.NOT_SENT and answer.status == 0
         tools.rate.learn(answer.rate, limited=away or answer.status == 429)
-        reason = answer.pause or self._common_cause(campaign_id, sealed, answer, move)
-        if reason:
-            self._pause(campaign_id, reason)
+        if answer.pause:
+            self._pause(campaign_id, answer.pause)
         return answer.happening.value if move is None else move.after.value
-
-    def _common_cause(self, campaign_id: str, sealed: Sealed, answer: Answer, move: Move | None) -> str:
-        """Why to pause although each refusal was about a recipient; empty where all is well."""
-        newly = len(answer.culprits) or (1 if len(sealed.members) == 1 else 0)
-        if move is None or move.after is not Call.REJECTED or not newly:
-            return ""
-        with database.reading(self._tools.engine) as connection:
-            row = campaigns.find(connection, campaign_id)
-        if not breaker.trips(row.failed - newly, row.failed, row.sent):
-            return ""
-        return f"mass_rejection: {row.failed} recipients refused, {row.sent} accepted; the last: {answer.error}"
 
     def _begin(self, campaign_id: str, sealed: Sealed) -> Move | None:
         tools = self._tools
@@ -181,20 +174,33 @@ class SendWork:
 
     def _settle(self, campaign_id: str, sealed: Sealed, answer: Answer) -> Move | None:
         result = Result(
-            answer.happening, answer.ids, answer.culprits, answer.status, answer.error or answer.text,
-            answer.rate.retry_after_s or 0.0, answer.pause,
+            answer.happening, answer.ids, answer.culprits, answer.status,
+            ": ".join(filter(None, (answer.error, answer.text))), answer.rate.retry_after_s or 0.0, answer.pause,
         )  # fmt: skip
         for pause_s in (*SETTLE_TRIES_S, None):
             try:
                 with self._tools.engine.begin() as connection:
                     move = attempts.settle(connection, campaign_id, sealed.call_id, sealed.epoch, result)
                     counts.add(connection, self._counts(move, answer, len(sealed.members)), utc_now())
+                    self._heed_refusals(connection, campaign_id, len(sealed.members), answer, move)
                     return move
             except SQLAlchemyError:
                 if pause_s is None:
                     raise
                 self._tools.sleep(pause_s)
         raise AssertionError("unreachable")
+
+    def _heed_refusals(
+        self, connection: Connection, campaign_id: str, members: int, answer: Answer, move: Move | None
+    ) -> None:
+        """Pause the campaign, whose lock is held, if so many were refused that the cause is hardly theirs."""
+        if move is None or move.after is not Call.REJECTED:
+            return
+        row = campaigns.find(connection, campaign_id)
+        reason = breaker.reason(members, len(answer.culprits), row.failed, row.sent)
+        if reason:
+            lifecycle.pause_running(connection, campaign_id, ACTOR, reason)
+            log.error("campaign_paused", extra={"campaign_id": campaign_id, "reason": reason})
 
     def _seal_counts(self, look: Look, sealed: Sealed | None) -> dict[tuple[str, str, str], int]:
         name = self._tools.client.name

@@ -43,8 +43,8 @@ class Sweeper:
         done.update(self._end_overdue())
         done.update(self._plan())
         done.update(self._complete())
-        done["slices_skipped"] = self._skip()
         done["published"] = self.publish_due()
+        done["slices_skipped"] = self._skip()
         return {name: n for name, n in done.items() if n}
 
     def publish_due(self, campaign_id: str = "") -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
+from core import counts
 from core.ledger.blocks import journalled, judged
 from core.ledger.identity import own
 from core.ledger.members import conclude
@@ -17,6 +18,7 @@ from core.ledger.sealing import Sealed, body_of, members_of
 from core.ledger.states import Call, Happening, step
 from core.statements import as_json, both, finish, run
 from core.tables import from_us
+from core.telemetry import Series
 
 # Nobody but its members is reserved by a call, so the range they stand in says it as well as their hundred ids.
 _INTACT = both("""SELECT count(*) AS n FROM delivery_ledger
@@ -66,8 +68,9 @@ class Result:
     pause: str = ""
 
 
-def reclaim(connection: Connection, campaign_id: str, call_id: int, claim: Claim) -> Sealed | None:
-    """Take a call that is due again or whose lease ran out, with the same bytes and key; None if it cannot be had."""
+def reclaim(connection: Connection, campaign_id: str, call_id: int, claim: Claim) -> Sealed | Move | None:
+    """Take a call that is due again or whose lease ran out, with the same bytes and key; None if it cannot be had, and
+    its move where the same request can never be made again."""
     locked = lock(connection, campaign_id, call_id)
     if locked is None or not _due(locked.call, locked.now):
         return None
@@ -77,8 +80,7 @@ def reclaim(connection: Connection, campaign_id: str, call_id: int, claim: Claim
     body = body_of(payload_of(connection, call_id), call.payload_sha256)
     obstacle = _obstacle(call, claim, now)
     if obstacle is not None or body is None:
-        apply(connection, campaign_state, call, obstacle or Happening.BYTES_CHANGED, now)
-        return None
+        return _end(connection, campaign_state, call, obstacle or Happening.BYTES_CHANGED, now)
     taken = step(Call(call.state), Happening.RECLAIMED, call.tainted)
     if taken is None:
         return None
@@ -89,6 +91,15 @@ def reclaim(connection: Connection, campaign_id: str, call_id: int, claim: Claim
     )  # fmt: skip
     members = tuple(members_of(call.members))
     return Sealed(call_id, call.lease_epoch + 1, call.idempotency_key, body, members, own(connection))
+
+
+def _end(connection: Connection, campaign_state: str, call: Row[Any], why: Happening, now: int) -> Move | None:
+    """Let go of a call that cannot be repeated, and say why beside what had happened to it before."""
+    result = Result(why, error=f"{why.value}, after {call.error}" if call.error else why.value)
+    move = apply(connection, campaign_state, call, why, now, result=result)
+    if move is not None and move.after is Call.UNKNOWN:
+        counts.add(connection, {(Series.UNKNOWN.value, "", why.value): call.size}, from_us(now))
+    return move
 
 
 def begin(

@@ -19,13 +19,14 @@ WHERE campaign_id = :campaign ORDER BY recipient_id LIMIT :slice) AS lowest""")
 _DELETE = text("DELETE FROM delivery_ledger WHERE campaign_id = :campaign AND recipient_id <= :last")
 
 
-def require(connection: Connection, campaign_id: str) -> None:
-    """Lock the campaign until the transaction ends; raises Refused unless it is a draft."""
+def require(connection: Connection, campaign_id: str) -> int:
+    """Lock the campaign until the transaction ends; returns how many it has. Raises Refused unless it is a draft."""
     row = lock_campaign(connection, campaign_id)
     if row is None:
         raise Refused("no_such_campaign", f"there is no campaign {campaign_id}")
     if row.state != "draft":
         raise Refused("not_a_draft", f"campaign {campaign_id} is {row.state}: its audience is final")
+    return int(row.total)
 
 
 def add(connection: Connection, campaign_id: str, insert: TextClause, **values: Any) -> int:

@@ -40,9 +40,9 @@ def load(engine: Engine, campaign_id: str, slices: Iterable[Sequence[Entry]], *,
     in the middle; what was written by then stays.
     """
     with engine.begin() as connection:
-        draft.require(connection, campaign_id)
+        known = draft.require(connection, campaign_id)
     taken = added = 0
-    with _opened(engine, campaign_id, patient) as one:
+    with _opened(engine, campaign_id, patient, known) as one:
         for entries in slices:
             added += one.take(entries)
             taken += len(entries)
@@ -50,7 +50,7 @@ def load(engine: Engine, campaign_id: str, slices: Iterable[Sequence[Entry]], *,
     return Loaded(added, taken - added)
 
 
-def _opened(engine: Engine, campaign_id: str, patient: bool) -> AbstractContextManager[_Load]:
+def _opened(engine: Engine, campaign_id: str, patient: bool, known: int) -> AbstractContextManager[_Load]:
     if engine.dialect.name == "sqlite":
         return Staging(engine, campaign_id, patient)
-    return Gathering(engine, campaign_id, patient)
+    return Gathering(engine, campaign_id, patient, all_new=not known)

@@ -25,10 +25,10 @@ class Gathering:
     """A context in which a draft is loaded. While the server writes one transaction, the entries of the next are being
     read: each side waits for the slower one only."""
 
-    def __init__(self, engine: Engine, campaign_id: str, patient: bool) -> None:
+    def __init__(self, engine: Engine, campaign_id: str, patient: bool, *, all_new: bool) -> None:
         self._engine, self._campaign_id, self._patient = engine, campaign_id, patient
         self._entries: list[Entry] = []
-        self._all_are_new = True
+        self._all_are_new = all_new  # or PostgreSQL would write somebody's address into its own log, as of any conflict
         self._writer = ThreadPoolExecutor(1)
         self._writing: Future[int] | None = None
 

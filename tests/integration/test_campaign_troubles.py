@@ -275,7 +275,7 @@ def test_a_key_that_was_used_for_other_bytes_is_no_success_and_is_left_to_an_ope
     assert results(sandbox) == ["accepted", "invalid_idempotent_request"]
     assert (world.status(campaign)["sent"], world.status(campaign)["unknown"]) == (0, 3)
     (row,) = world.rows("SELECT error FROM send_call")
-    assert row.error == "invalid_idempotent_request"
+    assert row.error.startswith("invalid_idempotent_request: This idempotency key has been used")
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -388,10 +388,12 @@ def test_bytes_that_are_not_those_that_were_sealed_are_not_sent_and_their_call_i
 
     spoil(world, payload)
     world.later(LATER)
-    world.move(campaign)
 
+    assert world.move(campaign) == ["not_repeated_unknown"]
     assert world.states(campaign) == ["unknown"]
     assert world.status(campaign)["unknown"] == 3
+    assert world.rows("SELECT error FROM send_call")[0].error == "bytes_changed, after read_timeout"
+    assert world.rows("SELECT label, n FROM counts WHERE name = 'unknown'") == [("bytes_changed", 3)]
     assert len(world.provider.calls) == 1
 
 
@@ -402,7 +404,7 @@ def test_bytes_that_were_spoilt_before_the_first_attempt_are_sealed_anew(world: 
 
     spoil(world, payload)
     world.later(LATER)
-    world.move(campaign)
+    assert world.move(campaign) == ["not_repeated_discarded"]
     assert world.states(campaign) == ["discarded", "planned"]
     world.move(campaign)
 

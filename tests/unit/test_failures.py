@@ -107,6 +107,7 @@ POSTGRESQL_STATES = {
     "22001": TRANSIENT,
     "22021": TRANSIENT,
     "42P01": OUTAGE,
+    "42703": OUTAGE,
 }
 
 BROKER = {
@@ -291,3 +292,18 @@ def failing(call: Callable[[], object]) -> DBAPIError:
     with pytest.raises(DBAPIError) as caught:
         call()
     return caught.value
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["SELECT 1 FROM missing", "SELECT missing FROM known", "INSERT INTO known (missing) VALUES (1)"],
+    ids=["table", "column", "column to write"],
+)
+def test_a_sqlite_file_that_is_not_migrated_is_nobodys_fault(statement: str) -> None:
+    engine = sqlalchemy.create_engine("sqlite://")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE known (id INTEGER)")
+    with pytest.raises(sqlalchemy.exc.OperationalError) as caught, engine.begin() as connection:
+        connection.exec_driver_sql(statement)
+
+    assert judge(caught.value) == OUTAGE

@@ -68,7 +68,13 @@ class Actions:
 
     @describe(
         "Mail nobody else, for good",
-        {200: Meaning("Who was not mailed is skipped.", answers.StoppedSchema), **NO_CAMPAIGN, **CONFLICT},
+        {
+            200: Meaning(
+                "Who was not mailed is skipped; of very many, the rest within minutes.", answers.StoppedSchema
+            ),
+            **NO_CAMPAIGN,
+            **CONFLICT,
+        },
         headers=ActorHeader,
     )
     def cancel(self, campaign_id: str) -> Response:

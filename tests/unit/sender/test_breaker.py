@@ -2,7 +2,7 @@
 
 import pytest
 
-from sender.breaker import trips
+from sender.breaker import reason, trips
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,23 @@ def test_it_pauses_at_the_twentieth_failure_and_each_doubling_while_most_are_ref
     before: int, failed: int, sent: int, expected: bool
 ) -> None:
     assert trips(before, failed, sent) is expected
+
+
+@pytest.mark.parametrize(
+    ("members", "named", "failed", "pauses"),
+    [
+        (1, 0, 20, True),
+        (1, 1, 20, True),
+        (100, 0, 20, False),  # to be bisected: nobody has failed yet
+        (100, 5, 22, False),  # a few of many, by name: their own fault
+        (100, 49, 60, False),
+        (100, 50, 60, True),
+        (100, 100, 100, True),
+        (1, 0, 19, False),
+    ],
+)
+def test_a_few_of_many_that_are_refused_by_name_are_their_own_fault(
+    members: int, named: int, failed: int, pauses: bool
+) -> None:
+    expected = f"mass_rejection: {failed} recipients refused, 0 accepted" if pauses else ""
+    assert reason(members, named, failed, 0) == expected
