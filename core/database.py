@@ -46,6 +46,8 @@ def create(database_url: str, schema: str = "", busy_timeout_s: float = 5.0, con
             "connect_timeout": CONNECT_TIMEOUT_S,
             "options": options,
             "application_name": "mailward",
+            "client_encoding": "utf8",
+            "prepare_threshold": None,  # core.pipeline does; psycopg would throw everything away at each rollback
             # A vanished host must become an error, not a hang (a frozen process still hangs us: its kernel answers).
             "keepalives_idle": 5,
             "keepalives_interval": 2,
@@ -69,7 +71,7 @@ def _ping_after_rest(connection: Any, record: Any, _proxy: Any) -> None:
         return
     try:
         connection.execute("SELECT 1")
-        connection.commit()
+        connection.rollback()
     except psycopg.Error as error:
         raise DisconnectionError("the server closed a resting connection") from error
 
@@ -109,7 +111,6 @@ def reading(engine: Engine) -> Iterator[Connection]:
     """A connection for a consistent look that never makes a SQLite writer wait."""
     with engine.connect().execution_options(**{_READ_ONLY: True}) as connection:
         yield connection
-        connection.commit()  # psycopg forgets what it has prepared at each rollback, which closing would be
 
 
 def has_grown(engine: Engine, table: str) -> None:

@@ -87,5 +87,5 @@ def forget_old(connection: Connection, now: datetime) -> None:
 def _owners(connection: Connection, claims: Mapping[str, Claim], now: datetime) -> dict[str, Claim]:
     """Who owns each proof, now that `claims` are made."""
     rows: Sequence[Claim] = [claims[token] for token in sorted(claims)]  # two consumers take their locks in one order
-    found: Iterable[Any] = run(connection, _CLAIMS, {"rows": as_json(rows), "now": to_us(now)})
+    found: Iterable[Any] = run(connection, _CLAIMS, {"rows": as_json(rows), "now": to_us(now)}).rows
     return {token: Claim(token, event_id, content) for token, event_id, content in found}

@@ -5,35 +5,24 @@ by itself costs a change of processes there and one back.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import psycopg
-from psycopg.rows import namedtuple_row
-from sqlalchemy import Connection, CursorResult
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
+
+from core.pipeline import Answer, Driver, Session, Statement
 
 Both = tuple[str, str]
 """A statement as SQLite and as PostgreSQL take it, with parameters as :name."""
 
 Asked = tuple[Both, Mapping[str, Any]]
-"""A statement with its values."""
-
+"""A statement with its values: texts, numbers, truth values (numbers on SQLite), bytes, or null."""
 
 Later = Callable[[], Asked]
 """What makes a statement when its turn comes; on PostgreSQL while the server is busy with those before it."""
-
-Driver = psycopg.Connection[Any]
-
-
-class Answer(NamedTuple):
-    """What one of several statements came to: its rows, if it returns any, and how many it found or changed."""
-
-    rows: Sequence[Any]
-    affected: int
 
 
 def both(statement: str) -> Both:
@@ -41,43 +30,33 @@ def both(statement: str) -> Both:
     return statement, statement
 
 
-def run(connection: Connection, statement: Both, values: Mapping[str, Any]) -> CursorResult[Any]:
-    """Run the engine's form of `statement` as it stands. Values are those of the driver, so booleans come back as
-    numbers on SQLite."""
-    if connection.dialect.name == "postgresql":
-        return connection.exec_driver_sql(_for_psycopg(statement[1]), values)
-    return connection.exec_driver_sql(statement[0], values)
+def run(connection: Connection, statement: Both, values: Mapping[str, Any]) -> Answer:
+    """Run the engine's form of `statement` as it stands. Raises DBAPIError."""
+    return together(connection, (statement, values))[0]
 
 
 def together(connection: Connection, *asked: Asked | Later) -> list[Answer]:
     """Run statements that need nothing of each other's answers, in order; on PostgreSQL in one round trip.
 
-    Each sees what those before it did, and what others had committed when its turn came. Raises what `run` raises.
+    Each sees what those before it did, and what others had committed when its turn came. Raises DBAPIError.
     """
-    if connection.dialect.name != "postgresql":
-        return [_answer(run(connection, *_made(one))) for one in asked]
-    return _pipelined(connection, asked)
+    if connection.dialect.name == "postgresql":
+        return _exchange(connection, asked, commit=False)
+    return [_on_sqlite(connection, *(one() if callable(one) else one)) for one in asked]
 
 
 def finish(connection: Connection, *asked: Asked) -> None:
     """Run the last statements of a transaction and commit it; on PostgreSQL in one round trip. Nothing can follow."""
     if connection.dialect.name == "postgresql":
-        _pipelined(connection, asked, committing=True)
+        _exchange(connection, asked, commit=True)
     else:
         together(connection, *asked)
     connection.commit()
 
 
-def _pipelined(connection: Connection, asked: Sequence[Asked | Later], *, committing: bool = False) -> list[Answer]:
-    with psycopg_of(connection) as driver:
-        cursors = [driver.cursor(row_factory=namedtuple_row) for _ in asked]
-        with driver.pipeline():
-            for cursor, one in zip(cursors, asked, strict=True):
-                statement, values = _made(one)
-                cursor.execute(_for_psycopg(statement[1]).encode(), values)
-            if committing:
-                driver.commit()
-        return [Answer(one.fetchall() if one.rownumber is not None else (), one.rowcount) for one in cursors]
+def as_json(values: Sequence[Any]) -> str:
+    """A JSON array parameter."""
+    return json.dumps(values)
 
 
 @contextmanager
@@ -96,20 +75,28 @@ def psycopg_of(connection: Connection) -> Iterator[Driver]:
         ) from error  # fmt: skip
 
 
-def _made(one: Asked | Later) -> Asked:
-    return one() if callable(one) else one
+def _exchange(connection: Connection, asked: Sequence[Asked | Later], *, commit: bool) -> list[Answer]:
+    if not connection.in_transaction():
+        connection.begin()  # SQLAlchemy must know that there is one, and refuses where one has ended
+    with psycopg_of(connection) as driver:
+        session: Session | None = connection.info.get("session")  # which lives as long as the driver's connection
+        if session is None:
+            session = connection.info["session"] = Session(driver)
+        return session.exchange([_for_postgresql(one) for one in asked], commit=commit)
 
 
-def _answer(result: CursorResult[Any]) -> Answer:
+def _for_postgresql(one: Asked | Later) -> Statement | Callable[[], Statement]:
+    if callable(one):
+        return lambda: _postgresql_form(one())
+    return _postgresql_form(one)
+
+
+def _postgresql_form(asked: Asked) -> Statement:
+    (_, statement), values = asked
+    return statement, values
+
+
+def _on_sqlite(connection: Connection, statement: Both, values: Mapping[str, Any]) -> Answer:
+    result = connection.exec_driver_sql(statement[0], values)
     rows = result.all() if result.returns_rows else ()
     return Answer(rows, result.rowcount)
-
-
-@cache
-def _for_psycopg(statement: str) -> str:
-    return re.sub(r"(?<!:):(\w+)", r"%(\1)s", statement.replace("%", "%%"))
-
-
-def as_json(values: Sequence[Any]) -> str:
-    """A JSON array parameter."""
-    return json.dumps(values)

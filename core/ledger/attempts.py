@@ -24,10 +24,10 @@ from core.telemetry import Series
 _INTACT = both("""SELECT count(*) AS n FROM delivery_ledger
 WHERE campaign_id = :campaign AND recipient_id BETWEEN :first AND :last AND call_id = :call AND status = 'reserved'""")
 _ELSEWHERE = (
-    """SELECT count(*) FROM delivery_ledger AS d JOIN send_call AS c ON c.id = d.call_id
+    """SELECT count(*) AS n FROM delivery_ledger AS d JOIN send_call AS c ON c.id = d.call_id
     WHERE d.campaign_id = :campaign AND d.call_id <> :call AND c.attempts > 0
     AND d.recipient_id IN (SELECT value FROM json_each(:ids))""",
-    """SELECT count(*) FROM delivery_ledger AS d JOIN send_call AS c ON c.id = d.call_id
+    """SELECT count(*) AS n FROM delivery_ledger AS d JOIN send_call AS c ON c.id = d.call_id
     WHERE d.campaign_id = :campaign AND d.call_id <> :call AND c.attempts > 0
     AND d.recipient_id = ANY(ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS jsonb))))""",
 )
@@ -172,7 +172,7 @@ def apply(
 def _called_again(connection: Connection, call: Row[Any], ids: Sequence[str]) -> bool:
     """Whether another call has begun for any of the members: only then may somebody have been mailed twice."""
     values = {"campaign": call.campaign_id, "call": call.id, "ids": as_json(ids)}
-    return bool(run(connection, _ELSEWHERE, values).scalar_one())
+    return bool(run(connection, _ELSEWHERE, values).rows[0].n)
 
 
 def _wait_us(call: Row[Any], happening: Happening, result: Result | None) -> int:

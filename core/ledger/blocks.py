@@ -24,7 +24,7 @@ def blocked(connection: Connection, records: Mapping[str, bytes | None], now: da
 
     A block ends with a restore, or with a record whose consent is newer than the event.
     """
-    return judged(run(connection, *journalled(records)).all(), records, now) if records else set()
+    return judged(run(connection, *journalled(records)).rows, records, now) if records else set()
 
 
 def journalled(addresses: Collection[str]) -> Asked:

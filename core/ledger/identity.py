@@ -13,7 +13,8 @@ import redis
 from sqlalchemy import Connection, insert, select, update
 
 from core.ledger.tables import ledger_identity
-from core.statements import Answer, Asked, both, together
+from core.pipeline import Answer
+from core.statements import Asked, both, together
 
 # Raises the stored counter, never lowers it, and never replaces another ledger's.
 _WRITE = """

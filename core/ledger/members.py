@@ -58,7 +58,7 @@ _ADDRESSES = (
 def addresses(connection: Connection, campaign_id: str, ids: Sequence[str]) -> list[str]:
     """The addresses (normal form) of some deliveries."""
     found = run(connection, _ADDRESSES, {"campaign": campaign_id, "ids": as_json(ids)})
-    return list(found.scalars())
+    return [row.address for row in found.rows]
 
 
 def conclude(
@@ -127,7 +127,7 @@ def _sent(
     sent = done.affected
     moved = Counter({"reserved": len(ids) - sent, "sent": sent - len(ids)})
     for status in ("reserved", "pending", "failed", "skipped"):
-        late = run(connection, _ANY_SENT[uuids], values | {"status": status}).rowcount
+        late = run(connection, _ANY_SENT[uuids], values | {"status": status}).affected
         moved.update({"sent": late, status: -late})
         sent += late
     run(connection, _ANY_SENT[uuids], values | {"status": "sent"})
@@ -155,7 +155,7 @@ def _release(
     if not ids:
         return Counter()
     values = {"campaign": call.campaign_id, "call": call.id, "ids": as_json(ids), "now": now}
-    done = run(connection, _RELEASE, values | {"status": status, "reason": reason}).rowcount
+    done = run(connection, _RELEASE, values | {"status": status, "reason": reason}).affected
     return Counter({"reserved": -done, status: done})
 
 

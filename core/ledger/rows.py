@@ -18,7 +18,8 @@ from sqlalchemy import (
 from core.clock import utc_now
 from core.ledger.states import OPEN, Call
 from core.ledger.tables import campaign, send_call
-from core.statements import Answer, Asked, both, run, together
+from core.pipeline import Answer
+from core.statements import Asked, both, run, together
 from core.tables import to_us
 
 SECOND = 1_000_000  # microseconds

@@ -87,7 +87,7 @@ class Request:
 
 def candidates(connection: Connection, call: Row[Any], batch: int) -> list[Member]:
     """The pending members of a planned call's range, in order."""
-    rows = run(connection, _CANDIDATES, {"campaign": call.campaign_id, "call": call.id, "batch": batch})
+    rows = run(connection, _CANDIDATES, {"campaign": call.campaign_id, "call": call.id, "batch": batch}).rows
     return [Member(row.recipient_id, row.address, row.verbatim or row.address, row.variables or "{}") for row in rows]
 
 
@@ -125,7 +125,7 @@ def skip(connection: Connection, campaign_id: str, skips: Mapping[str, str], now
     if skips:
         rows = as_json([[campaign_id, recipient_id, reason] for recipient_id, reason in skips.items()])
         done = run(connection, _SKIP, {"skips": rows, "now": now})
-        move_counters(connection, campaign_id, now, pending=-done.rowcount, skipped=done.rowcount)
+        move_counters(connection, campaign_id, now, pending=-done.affected, skipped=done.affected)
 
 
 def _freeze(connection: Connection, call: Row[Any], kept: list[Fragment], request: Request, now: int) -> Sealed:

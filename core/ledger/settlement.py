@@ -128,7 +128,7 @@ def _found(connection: Connection, events: Sequence[Event]) -> dict[tuple[str, s
     pairs = sorted({(event.campaign_id, event.recipient) for event in events})
     if not pairs:
         return {}
-    rows = run(connection, _FIND, {"pairs": as_json(pairs)})
+    rows = run(connection, _FIND, {"pairs": as_json(pairs)}).rows
     return {
         (row.campaign_id, row.address): Delivery(
             row.campaign_id, row.recipient_id, row.status, row.call_id, row.outcome, row.provider_message_id
@@ -172,7 +172,7 @@ def _prove(connection: Connection, campaigns: Mapping[str, Row[Any]], newly: Seq
     ids = sorted({one.call_id for one in newly if one.status == "reserved" and one.call_id is not None})
     if not ids:
         return
-    for row in run(connection, _PROVEN, {"ids": as_json(ids)}).all():
+    for row in run(connection, _PROVEN, {"ids": as_json(ids)}).rows:
         call = lock_call(connection, row.id)
         if call is not None:
             apply(connection, campaigns[row.campaign_id].state, call, Happening.PROVEN, now)

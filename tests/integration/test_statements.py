@@ -1,15 +1,17 @@
 """Statements that are asked together: one round trip on PostgreSQL, and in all else as if each had been asked alone."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import Connection, Engine, text
-from sqlalchemy.exc import DBAPIError, IntegrityError, InvalidRequestError, OperationalError
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InvalidRequestError, OperationalError
 
 from core import database
 from core.errors import Outage
 from core.failures import judge
 from core.statements import Asked, both, finish, run, together
+from tests.system import wait_until
 
 COUNT: Asked = both("SELECT count(*) AS n FROM heartbeat"), {}
 
@@ -30,10 +32,6 @@ def own_engine(postgresql_tables: Engine, engine: Engine) -> Iterator[Engine]:
     one = database.create(engine.url.render_as_string(hide_password=False))
     yield one
     one.dispose()
-
-
-def prepared(connection: Connection) -> int:
-    return int(connection.execute(text("SELECT count(*) FROM pg_prepared_statements")).scalar_one())
 
 
 def test_each_statement_sees_what_those_before_it_did(engine: Engine) -> None:
@@ -95,14 +93,110 @@ def test_what_fails_at_the_finish_is_not_committed(engine: Engine) -> None:
     assert processes(engine) == []
 
 
-@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
-def test_a_look_leaves_prepared_what_was_prepared(own_engine: Engine) -> None:
+# --- PostgreSQL alone ---
+
+on_postgresql = pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+SLEEP: Asked = both("SELECT pg_sleep(30)"), {}
+PREPARED: Asked = both("SELECT count(*) AS n FROM pg_prepared_statements"), {}
+
+
+@on_postgresql
+def test_what_is_prepared_outlives_a_look_a_rollback_and_an_error(own_engine: Engine) -> None:
     with own_engine.begin() as connection:
-        for _ in range(10):  # psycopg prepares what it has met five times
-            together(connection, COUNT)
-        before = prepared(connection)
+        together(connection, COUNT, beat("clock"), PREPARED)
 
     processes(own_engine)
+    with own_engine.connect() as connection:
+        run(connection, *beat("web"))
+        connection.rollback()
+    with pytest.raises(IntegrityError):
+        together_alone(own_engine, beat("clock"))
 
     with own_engine.begin() as connection:
-        assert prepared(connection) >= before > 0
+        assert together(connection, COUNT, beat("sends"), PREPARED)[-1].rows[0].n == 3
+    assert processes(own_engine) == ["clock", "sends"]
+
+
+@on_postgresql
+def test_what_somebody_has_thrown_away_is_prepared_anew(own_engine: Engine) -> None:
+    with own_engine.begin() as connection:
+        together(connection, COUNT)
+        connection.execute(text("DEALLOCATE ALL"))
+    with pytest.raises(DBAPIError), own_engine.begin() as connection:
+        together(connection, COUNT)
+
+    with own_engine.begin() as connection:
+        assert together(connection, COUNT)[0].rows[0].n == 0
+
+
+@on_postgresql
+def test_a_server_that_goes_away_in_the_middle_is_an_outage(engine: Engine) -> None:
+    with ThreadPoolExecutor(1) as other:
+        other.submit(terminate_the_sleeper, engine)
+        with pytest.raises(OperationalError) as caught:
+            together_alone(engine, beat("clock"), SLEEP, beat("sends"))
+
+    assert caught.value.connection_invalidated
+    assert judge(caught.value).kind is Outage
+    assert processes(engine) == []
+
+
+def together_alone(engine: Engine, *asked: Asked) -> None:
+    with engine.begin() as connection:
+        together(connection, *asked)
+
+
+def terminate_the_sleeper(engine: Engine) -> None:
+    find = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(30)%'"
+    wait_until(lambda: seen(engine, find), "somebody sleeps")
+
+
+def seen(engine: Engine, query: str) -> int:
+    """How many rows there are at this moment: within one transaction the activity would look the same for ever."""
+    with engine.connect() as connection:
+        return len(connection.execute(text(query)).all())
+
+
+@on_postgresql
+@pytest.mark.parametrize("bad", ["\x00", "a\x00b"])
+def test_a_text_that_postgresql_cannot_hold_is_refused_and_the_connection_can_go_on(engine: Engine, bad: str) -> None:
+    with engine.connect() as connection:
+        with pytest.raises(DataError):
+            together(connection, COUNT, beat(bad), beat("clock"))
+        connection.rollback()
+        assert run(connection, *COUNT).rows[0].n == 0
+
+
+@on_postgresql
+def test_one_that_cannot_be_made_leaves_nothing_behind(engine: Engine) -> None:
+    def make() -> Asked:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), engine.begin() as connection:
+        together(connection, beat("clock"), make, beat("sends"))
+
+    assert processes(engine) == []
+
+
+@on_postgresql
+def test_the_server_is_at_work_while_the_next_is_made(engine: Engine) -> None:
+    def make() -> Asked:
+        find = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(0.5)%'"
+        wait_until(lambda: seen(engine, find), "the server sleeps")
+        return COUNT
+
+    with engine.begin() as connection:
+        together(connection, (both("SELECT pg_sleep(0.5)"), {}), make)
+
+
+@on_postgresql
+def test_values_of_every_kind_come_back_as_they_were(engine: Engine) -> None:
+    question = """SELECT CAST(:text AS text) AS text, CAST(:number AS bigint) AS number,
+    CAST(:truth AS boolean) AS truth, CAST(:bytes AS bytea) AS bytes, CAST(:nothing AS text) AS nothing,
+    CAST(:text AS text) AS again"""
+    values = {"text": "é'\\%s :x ☃", "number": -(2**62), "truth": False, "bytes": bytes(range(256)), "nothing": None}
+
+    with engine.begin() as connection:
+        row = run(connection, both(question), values).rows[0]
+
+    assert row._asdict() == {**values, "again": values["text"]}
