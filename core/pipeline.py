@@ -104,15 +104,20 @@ class Session:
         answers = []
         for one, result in zip(sent, results, strict=True):
             if result.status not in _DONE:
-                error = error_from_result(result)
-                if isinstance(error, psycopg.errors.InvalidSqlStatementName):
-                    self._prepared.clear()  # somebody has thrown them away: the next exchange prepares them anew
-                raise error
+                raise self._heeded(one, error_from_result(result))
             if isinstance(one, Compiled):
                 answers.append(self._answer(result))
             elif one not in (b"BEGIN", b"COMMIT"):
                 self._prepared.add(one)  # prepared it is, even if what follows fails
         return answers
+
+    def _heeded(self, one: Compiled | bytes, error: psycopg.Error) -> psycopg.Error:
+        """Learn from an error what is prepared after all, so that the next exchange is right about it."""
+        if isinstance(error, psycopg.errors.InvalidSqlStatementName):
+            self._prepared.clear()  # somebody has thrown it away, and hardly it alone
+        elif isinstance(error, psycopg.errors.DuplicatePreparedStatement) and isinstance(one, bytes):
+            self._prepared.add(one)
+        return error
 
     def _answer(self, result: Result) -> Answer:
         if result.status == pq.ExecStatus.COMMAND_OK:
