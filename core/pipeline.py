@@ -56,25 +56,26 @@ class Session:
         One that has yet to be made is made when its turn comes: the server is at work on those before it. Raises
         psycopg.Error of the first that fails, after which none is run, and what making one raises.
         """
-        pgconn = self._driver.pgconn
-        pgconn.enter_pipeline_mode()
+        self._driver.pgconn.enter_pipeline_mode()
         sent: list[Compiled | bytes] = []
-        failed: Exception | None = None
         try:
             self._send(statements, commit, sent)
-        except Exception as error:
-            failed = error
+        finally:  # whatever happened, the connection must be fit for a rollback
+            results = self._receive()
+        return self._read(sent, results)
+
+    def _receive(self) -> list[Result]:
+        """End the exchange; a connection of which nobody knows how far it came is closed."""
+        pgconn, ended = self._driver.pgconn, False
         try:
             pgconn.pipeline_sync()
             results = self._driver.wait(_received(pgconn))
             pgconn.exit_pipeline_mode()
-        except BaseException:
-            self._driver.close()  # nobody knows how far it came
-            raise
-        answers = self._read(sent, results)
-        if failed is not None:
-            raise failed
-        return answers
+            ended = True
+        finally:
+            if not ended:
+                self._driver.close()
+        return results
 
     def _send(
         self, statements: Sequence[Statement | Callable[[], Statement]], commit: bool, sent: list[Compiled | bytes]

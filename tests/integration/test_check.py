@@ -154,7 +154,7 @@ def test_postgresql_is_looked_at_with_its_clock(mailward: CommandLine, postgresq
     mailward.out("migrate")
 
     found = [text.split(",")[0] for level, area, text in mailward.findings() if area == "sql" and level == "OK"]
-    assert found == ["connected", "tables are up to date (0003)", "clock agrees with ours to 0.0 s"]
+    assert found == ["connected", "tables are up to date (0004)", "clock agrees with ours to 0.0 s"]
 
 
 @pytest.mark.parametrize("variable", ["AMQP_URL", "REDIS_URL", "DATABASE_URL"])

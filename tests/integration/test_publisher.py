@@ -174,7 +174,7 @@ def test_more_than_can_be_in_flight_is_refused_at_once(
 
     assert outage(own, messages(topology, 7_000)).code == "overloaded"
 
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < 1.5  # the others still wait
     for thread in waiting:
         thread.join()
 

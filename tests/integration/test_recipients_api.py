@@ -356,14 +356,16 @@ def test_a_key_that_holds_no_string_is_409_and_stays(
 def test_a_failure_of_ours_is_500_and_no_address_is_logged(
     store: RecipientStore, sqlite_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with_another_table = database.create(sqlite_url)
-    with with_another_table.begin() as connection:
-        connection.exec_driver_sql("CREATE TABLE journal (something TEXT)")
+    broken = database.create(sqlite_url)
+    database.upgrade(broken)
+    with broken.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE journal RENAME TO whole")
+        connection.exec_driver_sql("CREATE VIEW journal AS SELECT * FROM whole WHERE abs(-9223372036854775808) > 0")
 
-    answer = authorised(serving(store, with_another_table)).get(url())
+    answer = authorised(serving(store, broken)).get(url())
 
-    with_another_table.dispose()
+    broken.dispose()
     assert (answer.status_code, answer.json) == (500, {"error": "internal server error"})
     logged = [JsonFormatter("web").format(record) for record in caplog.records]
-    assert "no such column" in logged[0]
+    assert "integer overflow" in "".join(logged)
     assert ADDRESS not in "".join(logged)
