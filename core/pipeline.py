@@ -25,6 +25,8 @@ Statement = tuple[str, Mapping[str, Any]]
 
 _DONE = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
 _TEXT, _BINARY = 0, 1
+_FRAME = (b"BEGIN", b"COMMIT")
+_GONE, _THERE_ALREADY = b"26000", b"42P05"  # of prepared statements: SQLSTATE
 
 
 class Answer(NamedTuple):
@@ -62,6 +64,7 @@ class Session:
             self._send(statements, commit, sent)
         finally:  # whatever happened, the connection must be fit for a rollback
             results = self._receive()
+            self._learn(sent, results)
         return self._read(sent, results)
 
     def _receive(self) -> list[Result]:
@@ -101,24 +104,24 @@ class Session:
             pgconn.send_query_params(b"COMMIT", None)
             sent.append(b"COMMIT")
 
+    def _learn(self, sent: Sequence[Compiled | bytes], results: Sequence[Result]) -> None:
+        """Note what is prepared: it outlives the failure of what follows, and the transaction."""
+        for one, result in zip(sent, results, strict=True):
+            state = result.error_field(pq.DiagnosticField.SQLSTATE)
+            if isinstance(one, Compiled):
+                if state == _GONE:
+                    self._prepared.clear()  # somebody has thrown it away, and hardly it alone
+            elif one not in _FRAME and (result.status in _DONE or state == _THERE_ALREADY):
+                self._prepared.add(one)
+
     def _read(self, sent: Sequence[Compiled | bytes], results: Sequence[Result]) -> list[Answer]:
         answers = []
         for one, result in zip(sent, results, strict=True):
             if result.status not in _DONE:
-                raise self._heeded(one, error_from_result(result))
+                raise error_from_result(result)
             if isinstance(one, Compiled):
                 answers.append(self._answer(result))
-            elif one not in (b"BEGIN", b"COMMIT"):
-                self._prepared.add(one)  # prepared it is, even if what follows fails
         return answers
-
-    def _heeded(self, one: Compiled | bytes, error: psycopg.Error) -> psycopg.Error:
-        """Learn from an error what is prepared after all, so that the next exchange is right about it."""
-        if isinstance(error, psycopg.errors.InvalidSqlStatementName):
-            self._prepared.clear()  # somebody has thrown it away, and hardly it alone
-        elif isinstance(error, psycopg.errors.DuplicatePreparedStatement) and isinstance(one, bytes):
-            self._prepared.add(one)
-        return error
 
     def _answer(self, result: Result) -> Answer:
         if result.status == pq.ExecStatus.COMMAND_OK:
