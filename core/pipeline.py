@@ -26,7 +26,7 @@ Statement = tuple[str, Mapping[str, Any]]
 _DONE = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
 _TEXT, _BINARY = 0, 1
 _FRAME = (b"BEGIN", b"COMMIT")
-_GONE, _THERE_ALREADY = b"26000", b"42P05"  # of prepared statements: SQLSTATE
+_GONE, _THERE_ALREADY, _OTHER_RESULT = b"26000", b"42P05", b"0A000"  # of prepared statements: SQLSTATE
 
 
 class Answer(NamedTuple):
@@ -58,9 +58,9 @@ class Session:
         One that has yet to be made is made when its turn comes: the server is at work on those before it. Raises
         psycopg.Error of the first that fails, after which none is run, and what making one raises.
         """
-        self._driver.pgconn.enter_pipeline_mode()
         sent: list[Compiled | bytes] = []
         try:
+            self._driver.pgconn.enter_pipeline_mode()
             self._send(statements, commit, sent)
         finally:  # whatever happened, the connection must be fit for a rollback
             results = self._receive()
@@ -106,11 +106,13 @@ class Session:
 
     def _learn(self, sent: Sequence[Compiled | bytes], results: Sequence[Result]) -> None:
         """Note what is prepared: it outlives the failure of what follows, and the transaction."""
-        for one, result in zip(sent, results, strict=True):
+        for one, result in zip(sent, results, strict=False):  # an interrupt may fall between sending and noting it
             state = result.error_field(pq.DiagnosticField.SQLSTATE)
             if isinstance(one, Compiled):
                 if state == _GONE:
                     self._prepared.clear()  # somebody has thrown it away, and hardly it alone
+                elif state == _OTHER_RESULT:
+                    self._driver.close()  # a migration has changed a column's type, and plans are of the past
             elif one not in _FRAME and (result.status in _DONE or state == _THERE_ALREADY):
                 self._prepared.add(one)
 
@@ -121,6 +123,8 @@ class Session:
                 raise error_from_result(result)
             if isinstance(one, Compiled):
                 answers.append(self._answer(result))
+            elif one == b"COMMIT" and result.command_status != b"COMMIT":
+                raise psycopg.errors.InFailedSqlTransaction("the transaction had failed before and was rolled back")
         return answers
 
     def _answer(self, result: Result) -> Answer:
@@ -154,6 +158,8 @@ def _parameter(value: object) -> bytes | None:
         return value
     if type(value) is bool:
         return b"t" if value else b"f"
+    if not isinstance(value, str | int | float):
+        raise TypeError(f"no {type(value).__name__} can be sent")
     text = str(value).encode()
     if b"\0" in text:
         raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")

@@ -67,12 +67,13 @@ def psycopg_of(connection: Connection) -> Iterator[Driver]:
     try:
         yield driver
     except psycopg.Error as error:
-        if driver.closed:
-            connection.invalidate(error)
         raise DBAPIError.instance(
             None, None, error, psycopg.Error,
             hide_parameters=True, connection_invalidated=driver.closed, dialect=connection.dialect,
         ) from error  # fmt: skip
+    finally:  # also after an interrupt, which must not become the error of a rollback on a closed connection
+        if driver.closed and not connection.invalidated:
+            connection.invalidate()
 
 
 def _exchange(connection: Connection, asked: Sequence[Asked | Later], *, commit: bool) -> list[Answer]:

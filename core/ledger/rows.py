@@ -34,15 +34,14 @@ _LOCK_CALL = select(*CALL).where(send_call.c.id == bindparam("call_id")).with_fo
 _PAYLOAD = select(send_call.c.payload).where(send_call.c.id == bindparam("call_id"))
 # Locked in the order of `OF`: the campaign first.
 _COLUMNS = ", ".join(f"send_call.{column.name}" for column in CALL)
-_LOCK = f"""SELECT {_COLUMNS}, campaign.state AS campaign_state{{clock}}
+_LOCK = f"""SELECT {_COLUMNS}, campaign.state AS campaign_state
 FROM campaign JOIN send_call ON send_call.campaign_id = campaign.id
 WHERE campaign.id = :campaign_id AND send_call.id = :call_id{{lock}}"""  # noqa: S608 - our own columns
+_FOR_UPDATE = " FOR UPDATE OF campaign, send_call"
 _LOCK_AND_LOOK = (
-    _LOCK.format(clock="", lock=""),
-    _LOCK.format(
-        clock=f", {_CLOCK} AS clock",
-        lock=" FOR UPDATE OF campaign, send_call",
-    ),
+    _LOCK.format(lock=""),
+    # The clock is read outside: inside it would be read before the lock is had.
+    f"SELECT locked.*, {_CLOCK} AS clock FROM ({_LOCK.format(lock=_FOR_UPDATE)}) AS locked",  # noqa: S608 - our own
 )
 _MOVE = """UPDATE campaign SET progress_at = :now, pending = pending + :pending, reserved = reserved + :reserved,
 sent = sent + :sent, failed = failed + :failed, skipped = skipped + :skipped WHERE id = :campaign"""

@@ -5,7 +5,7 @@ import threading
 import pytest
 from sqlalchemy import Engine, text
 
-from core.ledger.rows import Locked, lock, lock_and_ask
+from core.ledger.rows import SECOND, Locked, database_now, lock, lock_and_ask
 from core.statements import Asked, both
 from tests.sending import World
 
@@ -45,6 +45,17 @@ def test_who_waited_for_the_lock_sees_what_its_holder_wrote(world: World, change
 
     assert locked.campaign_state == ("paused" if CAMPAIGN in changes else "running")
     assert (locked.call.state, locked.call.lease_epoch) == (("leased", 7) if CALL in changes else ("planned", 0))
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)  # SQLite's clock is our own
+def test_the_time_is_that_at_which_the_lock_was_had(world: World) -> None:
+    campaign = world.campaign()
+    (call_id,) = world.call_ids(campaign)
+
+    locked = seen_after_waiting(world.engine, campaign, call_id, ["SELECT 1"])
+
+    with world.engine.begin() as connection:
+        assert 0 <= database_now(connection) - locked.now < WAITS_S * SECOND / 2
 
 
 def test_a_call_of_another_campaign_is_not_locked(world: World) -> None:

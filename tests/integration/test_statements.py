@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
+import psycopg
 import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InvalidRequestError, OperationalError
@@ -205,3 +206,65 @@ def test_values_of_every_kind_come_back_as_they_were(engine: Engine) -> None:
         row = run(connection, both(question), values).rows[0]
 
     assert row._asdict() == {**values, "again": values["text"]}
+
+
+@on_postgresql
+def test_an_interrupt_stays_an_interrupt(engine: Engine) -> None:
+    def make() -> Asked:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), engine.begin() as connection:
+        together(connection, beat("clock"), make)
+
+    assert processes(engine) == []
+
+
+@on_postgresql
+def test_an_interrupt_that_breaks_the_exchange_off_costs_the_connection_and_nothing_else(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(psycopg.Connection, "wait", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            together_alone(engine, beat("clock"))
+
+    assert processes(engine) == []
+
+
+@on_postgresql
+def test_a_column_of_another_type_is_met_by_a_new_connection(own_engine: Engine) -> None:
+    look: Asked = both("SELECT n FROM changing"), {}
+    with own_engine.begin() as connection:
+        connection.execute(text("CREATE TABLE changing (n integer)"))
+        together(connection, look)
+    try:
+        with own_engine.begin() as connection:
+            connection.execute(text("ALTER TABLE changing ALTER COLUMN n TYPE text"))
+        with pytest.raises(DBAPIError) as caught:
+            together_alone(own_engine, look)
+
+        assert judge(caught.value).kind is Outage
+        together_alone(own_engine, look)
+    finally:
+        with own_engine.begin() as connection:
+            connection.execute(text("DROP TABLE changing"))
+
+
+@on_postgresql
+def test_a_commit_that_was_a_rollback_is_said(engine: Engine) -> None:
+    with engine.connect() as connection:
+        with pytest.raises(IntegrityError):
+            together(connection, beat("clock"), beat("clock"))
+        with pytest.raises(DBAPIError, match="rolled back"):
+            finish(connection)
+
+    assert processes(engine) == []
+
+
+@on_postgresql
+def test_a_value_of_no_known_kind_is_refused(engine: Engine) -> None:
+    with pytest.raises(TypeError, match="memoryview"), engine.begin() as connection:
+        together(connection, (both("SELECT CAST(:x AS text)"), {"x": memoryview(b"abc")}))
