@@ -299,8 +299,8 @@ def failing(call: Callable[[], object]) -> DBAPIError:
     ["SELECT 1 FROM missing", "SELECT missing FROM known", "INSERT INTO known (missing) VALUES (1)"],
     ids=["table", "column", "column to write"],
 )
-def test_a_sqlite_file_that_is_not_migrated_is_nobodys_fault(statement: str) -> None:
-    engine = sqlalchemy.create_engine("sqlite://")
+def test_a_sqlite_file_that_is_not_migrated_is_nobodys_fault(create: Create, sqlite_url: str, statement: str) -> None:
+    engine = create(sqlite_url)
     with engine.begin() as connection:
         connection.exec_driver_sql("CREATE TABLE known (id INTEGER)")
     with pytest.raises(sqlalchemy.exc.OperationalError) as caught, engine.begin() as connection:
