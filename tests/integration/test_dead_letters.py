@@ -41,13 +41,12 @@ def test_a_scan_keeps_the_order_where_it_needs_several_consumers_stops_early_and
     queue = system.topology.events.dead_letters
 
     with Scan(system.environ["AMQP_URL"], queue, prefetch=60) as scan:
-        for window in scan.windows():
-            scan.ack(window[10].tag)
-            break
+        taken = next(iter(scan.windows()))[-1]  # a busy broker may have given us a few only
+        scan.ack(taken.tag)
     with Scan(system.environ["AMQP_URL"], queue, prefetch=60) as scan:
         seen = [one.message_id for window in scan.windows() for one in window]
 
-    expected = [f"resend:msg_{number}" for number in range(500) if number != 10]
+    expected = [f"resend:msg_{number}" for number in range(500) if f"resend:msg_{number}" != taken.message_id]
     assert seen == expected
     assert [message_id for message_id, _, _ in lying(system, queue)] == expected
 
