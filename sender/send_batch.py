@@ -199,8 +199,7 @@ class SendWork:
         row = campaigns.find(connection, campaign_id)
         reason = breaker.reason(members, len(answer.culprits), row.failed, row.sent)
         if reason:
-            lifecycle.pause_running(connection, campaign_id, ACTOR, reason)
-            log.error("campaign_paused", extra={"campaign_id": campaign_id, "reason": reason})
+            _pause_in(connection, campaign_id, reason)
 
     def _seal_counts(self, look: Look, sealed: Sealed | None) -> dict[tuple[str, str, str], int]:
         name = self._tools.client.name
@@ -237,8 +236,7 @@ class SendWork:
 
     def _pause(self, campaign_id: str, reason: str) -> str:
         with self._tools.engine.begin() as connection:
-            lifecycle.pause_running(connection, campaign_id, ACTOR, reason)
-        log.error("campaign_paused", extra={"campaign_id": campaign_id, "reason": reason})
+            _pause_in(connection, campaign_id, reason)
         return "paused"
 
     def _pause_all(self, trust: Trust) -> str:
@@ -246,3 +244,8 @@ class SendWork:
             paused = lifecycle.pause_all(connection, ACTOR, f"ledger_{trust}: {identity.MEANING[trust]}")
         log.error("ledger_distrusted", extra={"trust": trust.value, "paused": paused})
         return f"ledger_{trust}"
+
+
+def _pause_in(connection: Connection, campaign_id: str, reason: str) -> None:
+    lifecycle.pause_running(connection, campaign_id, ACTOR, reason)
+    log.error("campaign_paused", extra={"campaign_id": campaign_id, "reason": reason})

@@ -77,10 +77,12 @@ def reclaim(connection: Connection, campaign_id: str, call_id: int, claim: Claim
     campaign_state, call, now = locked
     if call.tainted and campaign_state != "running":
         return None  # it waits for `resume`, for its window to pass, or for an operator
-    body = body_of(payload_of(connection, call_id), call.payload_sha256)
     obstacle = _obstacle(call, claim, now)
-    if obstacle is not None or body is None:
-        return _end(connection, campaign_state, call, obstacle or Happening.BYTES_CHANGED, now)
+    if obstacle is not None:
+        return _end(connection, campaign_state, call, obstacle, now)
+    body = body_of(payload_of(connection, call_id), call.payload_sha256)
+    if body is None:
+        return _end(connection, campaign_state, call, Happening.BYTES_CHANGED, now)
     taken = step(Call(call.state), Happening.RECLAIMED, call.tainted)
     if taken is None:
         return None
@@ -97,9 +99,15 @@ def _end(connection: Connection, campaign_state: str, call: Row[Any], why: Happe
     """Let go of a call that cannot be repeated, and say why beside what had happened to it before."""
     result = Result(why, error=f"{why.value}, after {call.error}" if call.error else why.value)
     move = apply(connection, campaign_state, call, why, now, result=result)
-    if move is not None and move.after is Call.UNKNOWN:
-        counts.add(connection, {(Series.UNKNOWN.value, "", why.value): call.size}, from_us(now))
+    if move is not None:
+        count_unknown(connection, call, move, why, now)
     return move
+
+
+def count_unknown(connection: Connection, call: Row[Any], move: Move, why: Happening, now: int) -> None:
+    """Count the members of a call that no answer of the provider's has made unknown, if it is that."""
+    if move.after is Call.UNKNOWN:
+        counts.add(connection, {(Series.UNKNOWN.value, "", why.value): call.size}, from_us(now))
 
 
 def begin(

@@ -8,12 +8,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
-from core import counts
-from core.ledger.attempts import Move, apply
+from core.ledger.attempts import Move, apply, count_unknown
 from core.ledger.rows import database_now, lock_call, lock_campaign
 from core.ledger.states import Call, Happening
-from core.tables import from_us
-from core.telemetry import Series
 
 _HELD = "c.state IN ('leased', 'calling', 'retry_wait')"  # literally the condition of the partial index
 _FIND = text(f"""SELECT c.campaign_id, c.id FROM send_call AS c JOIN campaign AS m ON m.id = c.campaign_id
@@ -46,8 +43,7 @@ def end(connection: Connection, campaign_id: str, call_id: int, window_us: int) 
         if move is None:
             break
         moves.append(move)
-        if move.after is Call.UNKNOWN:
-            counts.add(connection, {(Series.UNKNOWN.value, "", happening.value): call.size}, from_us(now))
+        count_unknown(connection, call, move, happening, now)
     return moves
 
 

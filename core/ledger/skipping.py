@@ -39,6 +39,8 @@ def skip(connection: Connection, campaign_id: str, first: str = "") -> str | Non
 def skip_some(engine: Engine, campaign_id: str, slices: int | None = None) -> int:
     """Skip up to so many `slices` of a cancelled campaign's pending members, or all; returns how many were written."""
     with database.reading(engine) as connection:  # who was skipped before is passed over without a lock
+        if campaign_id not in unfinished(connection):
+            return 0
         at: str | None = connection.execute(_FIRST, {"campaign": campaign_id}).scalar()
     written = 0
     while at is not None and written != slices:
